@@ -37,6 +37,7 @@ PAGES_OF_OUTPUT = [
     ("elect.md", 3, 11),
     ("explain.md", 5, 0),
     ("fleet.md", 2, 2),
+    ("history.md", 1, 5),
     ("kafka-versions.md", 0, 7),
     ("other-libraries.md", 0, 30),
     ("lag.md", 2, 12),
@@ -85,6 +86,8 @@ NOT_RUN = {
     "spark-submit --py-files": "tests/commands/test_jobs.py sends the module the same way",
     ".venv/bin/spark-submit --master k8s:": "needs a Kubernetes cluster",
     "python -m tests.support.cluster.capture": "takes two minutes and replaces the examples",
+    ".venv/bin/rebalance-sim history --offsets-topic dumps": "needs a broker; test_history.py merges dumps",
+    "python -m tests.support.cluster.scripted_history": "takes two minutes and replaces an example",
     ". .venv/bin/activate": "interactive; the examples typed then are run",
     "pyspark": "interactive; the examples typed then are run",
 }

@@ -30,7 +30,9 @@ _RATIO = 100
 _OF_TOPICS = ("topics", "partitions_after")
 _PARTITIONS = re.compile(r'"partitions"\s*:\s*"?(\d+)')
 _INPUTS = ("topics", "members", "clusters", "offsets", "listed_groups", "records", "events")
-_PATHS = (*_INPUTS, "kafka_tools", "offsets_topic", "partitions_after", "fleet")
+_PATHS = (*_INPUTS, "kafka_tools", "partitions_after", "fleet")
+_LISTS = ("runs", "offsets_topic")
+"""Options with several paths."""
 
 _FOR_WORKERS = ("assign", "audit", "elect", "simulate")
 """Jobs whose workers compute all tables group by group."""
@@ -99,7 +101,7 @@ def _has_sorted_members(given: Mapping[str, Any]) -> bool:
 def _inputs(given: Mapping[str, Any]) -> list[str]:
     """Return the paths of what a job reads."""
     paths = [given[name] for name in _PATHS if given.get(name)]
-    paths += filter(None, given.get("runs", "").split(","))
+    paths += [path for name in _LISTS for path in (given.get(name) or "").split(",") if path]
     # The partitions after growth may be a number.
     return [path for path in paths if not path.isdecimal()]
 

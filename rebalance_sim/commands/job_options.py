@@ -59,6 +59,12 @@ def _sources(groups: OptionGroups, source: _ActionsContainer) -> None:
     )
     add = groups.input.add_argument
     add("--groups", type=int, default=1000, metavar="N", help="number of groups of a synthetic fleet (default: 1000)")
+    _of_real_cluster(groups)
+
+
+def _of_real_cluster(groups: OptionGroups) -> None:
+    """Add what says more about a cluster and how to read it."""
+    add = groups.input.add_argument
     add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
     add(
         "--protocols",
@@ -307,6 +313,29 @@ def _audit(groups: OptionGroups) -> None:
     )
     _seed(groups)
     _election(groups)
+    _output(groups)
+
+
+def _history(groups: OptionGroups) -> None:
+    add = groups.input.add_argument
+    add(
+        "--offsets-topic",
+        required=True,
+        metavar="WHERE,...",
+        help="read __consumer_offsets from dumps as for fleet; several, such as those of different days, are merged by "
+        f"offset. Brokers, kafka:HOST:PORT,..., come last ({_NEEDS_PACKAGE})",
+    )
+    _of_real_cluster(groups)
+    add(
+        "--topics",
+        default="",
+        metavar="PATH",
+        help="topics table whose topic_id resolves the topics of consumer-protocol groups; its format follows from its "
+        "name or first bytes",
+    )
+    add("--groups", default="", metavar="GROUP,...", help="read these groups only (default: all)")
+    for option, which in (("--since", "earlier"), ("--until", "later")):
+        add(option, default="", metavar="TIME", help=f"leave out {which} generations; a date or time in UTC, ISO 8601")
     _output(groups)
 
 
@@ -599,6 +628,15 @@ JOBS = {
             "--bootstrap-servers broker:9092 --out out",
             "--kafka-tools docs/examples/kafka-4.3.1 --out out",
             "--fleet out/fleet --out out/audit",
+        ),
+    ),
+    "history": Job(
+        "explain every past rebalance in __consumer_offsets: who joined, left or restarted, and what moved",
+        _history,
+        (
+            "--offsets-topic dump --out out/history",
+            "--offsets-topic dumps/monday,dumps/tuesday --groups billing,search --since 2026-03-01 --out out/history",
+            "--offsets-topic dumps,kafka:broker:9092 --out out/history",
         ),
     ),
     "explain": Job(

@@ -17,6 +17,7 @@ from rebalance_sim.engine.spark.session import (
     LocalSettings,
     session,
 )
+from rebalance_sim.sources.offsets_topic import KAFKA, separated
 
 
 def start(options: Namespace, jobs: Sequence[Namespace]) -> SparkSession:
@@ -67,4 +68,5 @@ def _packages(jobs: Sequence[Namespace]) -> Sequence[str]:
 
 
 def _reads_from_brokers(given: Mapping[str, Any]) -> bool:
-    return bool(given.get("records_from")) or (given.get("offsets_topic") or "").startswith("kafka:")
+    topic = given.get("offsets_topic") or ""
+    return bool(given.get("records_from")) or any(where.startswith(KAFKA) for where in separated(topic))

@@ -116,6 +116,10 @@ PLANNED = {
             *("rejects", "report.html", "charts", "summary.md", "metrics.prom"),
         ],
     ),
+    "history": (
+        ["history", "--offsets-topic", str(ROOT / "docs" / "examples" / "history" / "consumer-offsets.parquet")],
+        ["generations", "generation_members", "episodes", "rejects"],
+    ),
     "fleet": (["fleet", "--synthetic", str(ROOT / "conf" / "fleets" / "small.yaml")], ["topics", "members", "rejects"]),
 }
 
@@ -125,6 +129,7 @@ def planned(job: str, given: list[str], tmp_path: Path) -> list[str]:
         "elect": given[2:],
         "partition": ["--format", "json", f"--topics={ORDERS}/topics.json", f"--records={ORDERS}/records.json"],
         "fleet": [],
+        "history": [],
     }
     return [*PLANNED[job][0], *inputs.get(job, given), "--out", f"{tmp_path}/out"]
 

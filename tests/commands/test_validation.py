@@ -99,6 +99,14 @@ MISTAKES = {
     f"audit {GROUPS} --partitions-after t.json": "--partitions-after: needs records, whose keys may move; give -",
     f"audit {GROUPS} --records nowhere": "records: cannot read 'nowhere': it does not exist",
     "audit --kafka-tools nowhere --out o": "cannot read the capture 'nowhere': it does not exist",
+    "history --offsets-topic nowhere --out o": "cannot read the dump 'nowhere': it does not exist",
+    "history --offsets-topic m.json,nowhere --out o": "cannot read the dump 'nowhere': it does not exist",
+    "history --offsets-topic , --out o": "--offsets-topic: ',' names no dump",
+    "history --offsets-topic m.json --out m.json": "--out: 'm.json' is the input of --offsets-topic ('m.json'); ",
+    "history --offsets-topic m.json --since noon --out o": "--since: 'noon' is not a time; allowed: a date ",
+    "history --offsets-topic m.json --since 2026-03-02 --until 2026-03-01 --out o": "--since: 2026-03-02 is after ",
+    "history --offsets-topic m.json --command-config c --out o": "--command-config: only allowed with --offsets-topic ",
+    "history --offsets-topic m.json --topics nowhere --out o": "topics: cannot read 'nowhere': it does not exist",
     "explain election": "explain election needs --members",
     "explain election --members nowhere": "members: cannot read 'nowhere': it does not exist",
     f"explain assignment {TOPICS} {MEMBERS} --topic t": "explain assignment needs --partition",
@@ -119,7 +127,11 @@ MISTAKES = {
 }
 NEEDED = {"fleet": "--synthetic small --out o", "partition": RECORDS, "check": "--runs elected --max-ties 1"}
 NEEDED |= {"elect": f"{MEMBERS} --out o", "assign": GROUPS, "simulate": f"{GROUPS} --scenario leave", "audit": GROUPS}
-NEEDED |= {"report": "--runs elected --out o", "explain": "key --key a --partitions 3"}
+NEEDED |= {
+    "history": "--offsets-topic m.json --out o",
+    "report": "--runs elected --out o",
+    "explain": "key --key a --partitions 3",
+}
 """Options with which each job would run."""
 MISSPELT = {
     f"{job} {NEEDED[job]} {action.option_strings[-1]} misspelt": f"{action.option_strings[-1]}: 'misspelt' is not known"

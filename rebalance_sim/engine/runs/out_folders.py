@@ -14,7 +14,9 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.tables import INPUTS, OUTPUTS
 
 _INPUT_OPTIONS = (*INPUTS, "partitions_after", "kafka_tools", "offsets_topic", "runs", "previous")
-"""Options that name inputs; ``runs`` names several."""
+"""Options that name inputs."""
+_OF_SEVERAL = ("runs", "offsets_topic")
+"""Those that may name several."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class OutFolder:
         out = self.files.full(self.path)
         for name in _INPUT_OPTIONS:
             given = str(options.get(name) or "")
-            for path in given.split(",") if name == "runs" else [given]:
+            for path in given.split(",") if name in _OF_SEVERAL else [given]:
                 for existing in self._existing(path) if path else ():
                     relation = _relation(out, existing)
                     if relation:

@@ -86,7 +86,7 @@ class Episode:
         if self._restarted or changes & {Cause.SUBSCRIPTION, Cause.GREW}:
             return EpisodeKind.MIXED
         if self._joined and self._left:
-            return EpisodeKind.ROLLOUT
+            return EpisodeKind.ROLLOUT if self.members_before == self.members_after else EpisodeKind.MIXED
         return EpisodeKind.SCALE_UP if self._joined else EpisodeKind.SCALE_DOWN
 
     @property

@@ -277,7 +277,7 @@ class _Group:
         missing = self._missing(now.number, position)
         self._last = position
         change = self._history.next(now)
-        explained = explain(change, may_lack_records=missing != "", earlier=self._earlier(now.number))
+        explained = explain(change, may_lack_records=missing != "", earlier=self._earlier(missing, now.number))
         episode.add(change, explained)
         if not self._reading.shows(now.at_ms, now.at_ms):
             return
@@ -307,15 +307,16 @@ class _Group:
         """Return which records may be missing before a generation; empty if none, None if that is unknown."""
         if position.offset is None:
             return None
-        if self._last is not None:
-            return self._reading.gaps.between(self._last, position)
-        is_first = self._began or generation <= _FIRST_GENERATION
-        return "" if is_first else "earlier records of the group are not in the dump"
+        if self._last is None and (self._began or generation <= _FIRST_GENERATION):
+            return ""
+        return self._reading.gaps.between(self._last or Position(position.partition, -1), position)
 
-    def _earlier(self, generation: int) -> str:
+    def _earlier(self, missing: str | None, generation: int) -> str:
         """Return why there is no generation before the first."""
-        is_new = f"generation {generation}: the group is new" if generation <= _FIRST_GENERATION else ""
-        return self._began or is_new or "earlier generations are not in the dump"
+        if self._began:
+            return self._began
+        is_new = missing == "" or generation <= _FIRST_GENERATION
+        return "the group is new" if is_new else "earlier generations are not in the dump"
 
     def _episode_of(self, before: Generation | None, now: Generation) -> Episode:
         """Return the episode of a generation, a new one unless it follows closely."""

@@ -174,8 +174,8 @@ def _by_position(records: DataFrame) -> DataFrame:
 
 
 def _counted(by_position: DataFrame) -> DataFrame:
-    """Count records by type, and find the missing offsets before them."""
-    earlier = F.lag("offset").over(Window.partitionBy("partition").orderBy("offset"))
+    """Count records by type, and find the missing offsets before them, from 0 on."""
+    earlier = F.lag("offset", 1, -1).over(Window.partitionBy("partition").orderBy("offset"))
     after_gap = F.col("offset") > F.col("earlier") + 1
     first = F.when(after_gap, F.col("earlier") + 1)
     placed = by_position.withColumn("earlier", earlier).withColumn("first", first)

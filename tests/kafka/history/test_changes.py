@@ -182,7 +182,7 @@ C = member("c1", 4)
             [generation(1, A, B), generation(2, member("a2"), B), generation(3, member("a2"), member("b2"))],
             EpisodeKind.ROLLING_RESTART,
         ),
-        ([generation(1, A, B), generation(2, A, B, C), generation(3, B, C)], EpisodeKind.ROLLOUT),
+        ([generation(1, A, B), generation(2, A, B, C), generation(3, B, C)], EpisodeKind.MIXED),
         ([generation(1, A), generation(2, member("a1", 0, 1, 2)), generation(3, A)], EpisodeKind.TOPICS),
         ([generation(1, A), generation(2, member("a1", 0, 1, 2)), generation(3, A, B)], EpisodeKind.MIXED),
     ],
@@ -197,6 +197,15 @@ def test_an_episode_with_one_event_is_a_single_change() -> None:
     found.add(change, why)
     assert (found.kind, found.members_before, found.members_after) == (EpisodeKind.SINGLE, 1, 2)
     assert found.names == {"b": 1}
+
+
+def test_members_that_replace_as_many_others() -> None:
+    history, found = GroupHistory(), Episode(1, 2, 2000)
+    history.next(generation(1, A, B))
+    for each in (generation(2, A, B, C), generation(3, B, C)):
+        change = history.next(each)
+        found.add(change, explain(change, may_lack_records=False))
+    assert (found.kind, found.members_before, found.members_after) == (EpisodeKind.ROLLOUT, 2, 2)
 
 
 @given(st.lists(st.lists(st.sampled_from(["a1", "a2", "b1", "c1", "c2", "d1"]), unique=True, max_size=6), max_size=12))

@@ -227,7 +227,7 @@ def test_a_group_id_that_is_used_again(spark: SparkSession) -> None:
     history = read_history([frame(spark, placed(written))])
     rows = sorted(history.generations.collect(), key=lambda row: row.record_offset)
     assert [(row.recreated, row.type, row.generation, row.evidence) for row in rows] == [
-        (0, "classic", 8, "earlier generations are not in the dump"),
+        (0, "classic", 8, "the group is new"),
         (0, "classic", 9, "member client-b joined"),
         (1, "classic", 1, "the group was deleted before"),
         (2, "consumer", 2, "the group was deleted before"),

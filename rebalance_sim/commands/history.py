@@ -1,0 +1,77 @@
+"""``history``: every past generation of the groups in __consumer_offsets, and why it came about."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from rebalance_sim.commands.console import print_summary
+from rebalance_sim.commands.history_summary import assumptions, summarise_history
+from rebalance_sim.commands.new_runs import new_run
+from rebalance_sim.commands.options import items
+from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.summary import summarise_run
+from rebalance_sim.commands.validation.history import dumps_of, reading_of
+from rebalance_sim.defaults import AUTO
+from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.errors import UserError
+from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
+from rebalance_sim.sources.offsets_topic import KAFKA
+from rebalance_sim.sources.offsets_topic.dump import Dump, open_dump
+from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, check
+from rebalance_sim.sources.offsets_topic.history import History, read_history, read_printed_history
+from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS, MEMBERS, TOPICS
+
+
+def run(spark: SparkSession, options: Namespace) -> None:
+    """Read dumps, write generations, their members, episodes and rejects."""
+    run = new_run(spark, "history", options)
+    topics = run.read(TOPICS, options.topics, AUTO) if options.topics else None
+    dumps = _dumps(run, options)
+    run.begin()
+    run.report_progress("reading the generations of all groups")
+    history = _read(run, options, dumps, topics)
+    for name in (GENERATIONS.name, GENERATION_MEMBERS.name, EPISODES.name):
+        run.write(name, getattr(history, name))
+    _count(run, history, options.on_bad_input)
+    run.assumptions = assumptions(run.tables)
+    run.finish()
+    print_summary([*summarise_history(run.tables), *summarise_run(run)])
+
+
+def _dumps(run: Run, options: Namespace) -> list[tuple[str, Dump]]:
+    """Open the dumps. Raises UserError if one does not exist, or if they cannot be merged."""
+    properties = read_client_properties(options.command_config) if options.command_config else {}
+    dumps = [(where, open_dump(run.spark, where, properties)) for where in dumps_of(options)]
+    for where, dump in dumps:
+        if dump.lines is None:
+            check(dump.records)
+        elif len(dumps) > 1:
+            raise UserError(
+                f"--offsets-topic: {where!r} is text, which has no offsets; several dumps are merged by offset, and "
+                "must be Parquet or brokers"
+            )
+    return dumps
+
+
+def _read(run: Run, options: Namespace, dumps: Sequence[tuple[str, Dump]], topics: DataFrame | None) -> History:
+    reading = reading_of(options)
+    given: dict[str, Any] = {"groups": items(options.groups) if options.groups else (), "stage": run.stage}
+    first = dumps[0][1]
+    if first.lines is not None:
+        return read_printed_history(first.lines, reading, **given)
+    # Brokers have more records each time that they are read.
+    records = [run.stage(dump.records, "brokers") if where.startswith(KAFKA) else dump.records for where, dump in dumps]
+    return read_history(records, reading, topics=topics, **given)
+
+
+def _count(run: Run, history: History, on_bad_input: str) -> None:
+    """Record how many records and members were used and rejected."""
+    rejected = write_rejects(run, history.rejects, on_bad_input)
+    given = sum(sum(of_type.values()) for of_type in history.records.values())
+    used = sum(sum(of_type.values()) - of_type.get(REJECTED, 0) for of_type in history.records.values())
+    run.count_rows(RECORD, given, used, rejected[RECORD])
+    members = run.counts["out"][GENERATION_MEMBERS.name]
+    run.count_rows(GENERATION_MEMBERS.name, members, members - rejected[MEMBERS.name], rejected[MEMBERS.name])
+    run.counts["records"] = history.records

@@ -1,0 +1,53 @@
+"""The job history: what it prints and writes, and the mistakes that it reports."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rebalance_sim.cli import USER_ERROR, main
+from tests.sources.offsets_topic.test_history import GROUP, classic, frame, of, placed
+
+pytestmark = pytest.mark.usefixtures("small_runs")
+
+
+def test_a_history_of_two_dumps(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A group whose member crashes again and again, and one that is seen once; the dumps overlap."""
+    a = of("a")
+    crashing = [classic(2 * n + 1 + back, a, *[of(f"b{n}")] * back) for n in range(4) for back in (0, 1)]
+    records = placed([*crashing, *[classic(1, a, group_id="quiet")]])
+    dumps = [records[:5], [*records[3:], (None, None, 0, 99)]]
+    for number, dump in enumerate(dumps):
+        frame(spark, dump).write.parquet(f"{tmp_path}/{number}")
+    arguments = ["history", "--offsets-topic", f"{tmp_path}/0,{tmp_path}/1", "--out", f"{tmp_path}/out"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(
+        "9 generations of 2 groups in 7 seconds, in 2 episodes\n\n"
+        "  group g: 8 generations in 7 seconds, 6 of them because member client-b left and came back\n"
+        "  group quiet: 1 generation\n"
+    )
+    assert "read 12 rows of offsets_topic, 13 generation members; 1 row rejected" in printed
+    record = json.loads((tmp_path / "out/_run.json").read_text())
+    assert record["rows"]["records"] == {"group metadata": {"used": 9, "duplicate": 2}, "unreadable": {"rejected": 1}}
+    assert record["rows"]["rejected"] == {"offsets_topic": 1, "generation_members": 0}
+    kinds = spark.read.parquet(f"{tmp_path}/out/episodes").select("group_id", "kind").collect()
+    assert sorted(map(tuple, kinds)) == [("g", "crash loop"), ("quiet", "single change")]
+
+    assert main([*arguments, "--groups", "quiet", "--until", "1970-01-01", "--on-bad-input", "fail"]) == USER_ERROR
+    assert "offsets_topic: record key: null" in capsys.readouterr().err
+
+
+def test_a_dump_without_groups(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frame(spark, placed(GROUP[1:2])).write.parquet(f"{tmp_path}/dump")
+    assert main(["history", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out"]) == 0
+    assert capsys.readouterr().out.startswith("0 generations of 0 groups, in 0 episodes\n\nread 1 row of offsets_topic")
+
+
+def test_text_is_not_merged(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.txt").write_text("g::NULL\n")
+    where = f"{tmp_path}/one.txt,{tmp_path}/two.txt"
+    assert main(["history", "--offsets-topic", where, "--out", f"{tmp_path}/out"]) == USER_ERROR
+    assert "one.txt' is text, which has no offsets; several dumps are merged by offset" in capsys.readouterr().err
