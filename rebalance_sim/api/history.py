@@ -25,6 +25,12 @@ from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.releases import NEWEST
 from rebalance_sim.tables import ADVICE, COSTS, GENERATION_MEMBERS
 
+_NO_TOPICS = TopicMetadata(pa.schema([]).empty_table())
+"""Each part of the past has its own topics."""
+_MEMBERS = {AS_JOINED: backtests.as_joined, GENERATION_BEFORE: backtests.from_generation_before}
+BASES = tuple(_MEMBERS)
+"""What generations may be predicted from."""
+
 
 def backtest(
     topics: DataFrame | None = None,
@@ -74,11 +80,6 @@ def score(backtest: DataFrame) -> DataFrame:
     <BLANKLINE>
     """
     return backtests.score(backtest)
-
-
-_NO_TOPICS = TopicMetadata(pa.schema([]).empty_table())
-"""Each part of the past has its own topics."""
-_MEMBERS = {AS_JOINED: backtests.as_joined, GENERATION_BEFORE: backtests.from_generation_before}
 
 
 def prevention(generations: DataFrame, kafka_version: str | Clusters = NEWEST, seed: int = 0) -> Transformation:

@@ -6,14 +6,16 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.commands.brokers import clusters_of, untested_releases
 from rebalance_sim.commands.console import print_summary
+from rebalance_sim.commands.history_predictions import summarise_predictions, write_predictions
 from rebalance_sim.commands.history_summary import assumptions, summarise_history
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import items
 from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.commands.validation.history import dumps_of, reading_of
-from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
@@ -25,19 +27,22 @@ from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS, MEMB
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
-    """Read dumps, write generations, their members, episodes and rejects."""
+    """Read dumps, write generations, their members, episodes and rejects, and predict all of it."""
     run = new_run(spark, "history", options)
-    topics = run.read(TOPICS, options.topics, AUTO) if options.topics else None
+    topics = run.read(TOPICS, options.topics, options.format) if options.topics else None
+    clusters = clusters_of(options, run.read)
+    own = own_assignors(options, clusters.others.rules())
     dumps = _dumps(run, options)
     run.begin()
     run.report_progress("reading the generations of all groups")
     history = _read(run, options, dumps, topics)
     names = (GENERATIONS.name, GENERATION_MEMBERS.name, EPISODES.name)
     tables = {name: run.write(name, getattr(history, name)) for name in names}
+    tables |= write_predictions(run, tables, topics, clusters, tuple(own.values()))
     _count(run, history, options.on_bad_input)
-    run.assumptions = assumptions(tables)
+    run.assumptions = [*assumptions(tables), *untested_releases(clusters)]
     run.finish()
-    print_summary([*summarise_history(tables), *summarise_run(run)])
+    print_summary([*summarise_history(tables), "", *summarise_predictions(tables), *summarise_run(run)])
 
 
 def _dumps(run: Run, options: Namespace) -> list[tuple[str, Dump]]:

@@ -330,12 +330,15 @@ def _history(groups: OptionGroups) -> None:
         "--topics",
         default="",
         metavar="PATH",
-        help="topics table whose topic_id resolves the topics of consumer-protocol groups; its format follows from its "
-        "name or first bytes",
+        help="topics table of today: names the topics of consumer-protocol groups by topic_id, and has the numbers of "
+        "partitions and the racks with which the past is predicted",
     )
     add("--groups", default="", metavar="GROUP,...", help="read these groups only (default: all)")
     for option, which in (("--since", "earlier"), ("--until", "later")):
         add(option, default="", metavar="TIME", help=f"leave out {which} generations; a date or time in UTC, ISO 8601")
+    _format(groups)
+    _assignors(groups)
+    _brokers(groups)
     _output(groups)
 
 

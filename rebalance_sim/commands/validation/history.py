@@ -3,9 +3,10 @@
 from argparse import Namespace
 from datetime import UTC, datetime
 
+from rebalance_sim.commands.options import brokers_of
+from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.validation.fleet import stated_by
 from rebalance_sim.commands.validation.known_files import KnownFiles
-from rebalance_sim.defaults import AUTO
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.live_cluster.librdkafka_properties import java_properties
@@ -16,6 +17,7 @@ from rebalance_sim.sources.offsets_topic.reading import Reading
 def validate(options: Namespace, known: KnownFiles) -> None:
     """Raise UserError for a mistake that shows without reading rows."""
     reading_of(options)
+    own_assignors(options, brokers_of(options).rules())
     dumps = dumps_of(options)
     brokers = [where for where in dumps if where.startswith(KAFKA)]
     if options.command_config and not brokers:
@@ -26,7 +28,7 @@ def validate(options: Namespace, known: KnownFiles) -> None:
         if where not in brokers:
             known.check_exists("the dump", where)
     known.check_out(options)
-    known.check_table("topics", options.topics, AUTO)
+    known.check_tables(options, "topics", "clusters")
 
 
 def dumps_of(options: Namespace) -> list[str]:

@@ -435,7 +435,7 @@ class _Assigning(NamedTuple):
         """Return what the assignor returns in the first rebalance."""
         joined = np.arange(len(self.in_join_order.members), dtype=np.int32)
         order = joined if self.order is None else self.order
-        return Answer(first.outcome, order, self.topics.names)
+        return Answer(first.outcome, order, self.topics)
 
 
 def _order_in_response(batch: GroupBatch, assignor: ResolvedAssignor) -> Ints32 | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.by_brokers import by_brokers
@@ -26,6 +26,7 @@ from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
+from rebalance_sim.releases import SERVER_ASSIGNORS
 from rebalance_sim.tables import ASSIGNMENTS, BACKTEST, BALANCE, REJECTS, SCORE, STRINGS
 
 AS_JOINED, GENERATION_BEFORE = "as joined", "generation before"
@@ -42,47 +43,54 @@ _OTHER_LIBRARY = "the leader's library is uncertain, and the others that it may 
 
 
 def as_joined(generation_members: DataFrame) -> DataFrame:
-    """Return members of generations as their leader saw them, for ``Backtest``: each generation is a group.
+    """Return members of generations as their leader saw them, for ``Backtest``.
 
-    The elected protocol is the only one offered, since records do not have the others.
+    A consumer-protocol group has no leader: its coordinator goes by the target assignment before
+    (``from_generation_before``).
     """
+    return generation_members.where(~_is_of_consumers()).transform(_as_groups)
+
+
+def from_generation_before(generation_members: DataFrame) -> DataFrame:
+    """Return the same for members as the generation before them leaves them: a simulation knows no more.
+
+    A member that was in the group's generation before owns what it was assigned there, one that has joined since owns
+    nothing. The first generation of a group is left out.
+    """
+    by_group = Window.partitionBy("cluster", "group_id", "recreated").orderBy("generation")
+    by_member = Window.partitionBy("cluster", "group_id", "recreated", "member_id").orderBy("generation")
+    placed = generation_members.withColumn("_place", F.dense_rank().over(by_group))
+    before = F.lag(F.struct("_place", "generation", "assigned")).over(by_member)
+    stays = F.col("_before._place") == F.col("_place") - 1
+    nothing = F.array().cast(generation_members.schema["owned"].dataType)
+    of_before = {
+        "owned": F.when(stays, F.col("_before.assigned")).otherwise(nothing),
+        "owned_generation": F.when(stays, F.col("_before.generation")),
+    }
+    members = placed.withColumn("_before", before).where("_place > 1").withColumns(of_before)
+    return members.drop("_place", "_before").transform(_as_groups)
+
+
+def _is_of_consumers() -> Column:
+    """Return whether a member is of a consumer-protocol group."""
+    return F.coalesce(F.col("protocols")[0].isin(*SERVER_ASSIGNORS), F.lit(False))
+
+
+def _as_groups(generation_members: DataFrame) -> DataFrame:
+    """Make each generation a group. Its protocol is the only one offered, since records do not have the others."""
+    is_of_consumers = _is_of_consumers()
     group = F.concat_ws("@", "group_id", F.col("recreated").cast("string"), F.col("generation").cast("string"))
+    protocol = F.when(is_of_consumers, F.col("protocols")[0]).otherwise(F.col("protocol"))
+    elected = F.when(protocol.isNull(), F.array().cast(STRINGS)).otherwise(F.array(protocol))
     return generation_members.withColumns(
         {
             "history_group_id": F.col("group_id"),
             "history_generation": F.col("generation"),
             "group_id": group,
             "generation": F.col("owned_generation"),
-            "protocols": F.when(F.col("protocol").isNull(), F.array().cast(STRINGS)).otherwise(F.array("protocol")),
+            "protocol": protocol,
+            "protocols": F.when(is_of_consumers, F.col("protocols")).otherwise(elected),
         }
-    )
-
-
-def from_generation_before(generation_members: DataFrame) -> DataFrame:
-    """Return the same for members as the generation before them leaves them: a simulation knows no more.
-
-    A member that was in the group's generation before owns what it was assigned there and subscribes as it did there. A
-    member that has joined since owns nothing, and subscribes as it does when it joins. The first generation of a group
-    is left out.
-    """
-    by_group = Window.partitionBy("cluster", "group_id", "recreated").orderBy("generation")
-    by_member = Window.partitionBy("cluster", "group_id", "recreated", "member_id").orderBy("generation")
-    placed = generation_members.withColumn("_place", F.dense_rank().over(by_group))
-    before = F.lag(F.struct("_place", "generation", "assigned", "subscription")).over(by_member)
-    stays = F.col("_before._place") == F.col("_place") - 1
-    nothing = F.array().cast(generation_members.schema["owned"].dataType)
-    return (
-        placed.withColumn("_before", before)
-        .where("_place > 1")
-        .withColumns(
-            {
-                "owned": F.when(stays, F.col("_before.assigned")).otherwise(nothing),
-                "owned_generation": F.when(stays, F.col("_before.generation")),
-                "subscription": F.when(stays, F.col("_before.subscription")).otherwise(F.col("subscription")),
-            }
-        )
-        .drop("_place", "_before")
-        .transform(as_joined)
     )
 
 

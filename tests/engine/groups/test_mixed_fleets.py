@@ -179,6 +179,16 @@ def test_libraries_that_would_assign_differently_are_named(spark: SparkSession) 
     assert rows["alone", "a"]["alternatives"] is None
 
 
+def test_clusters_with_topics_of_the_same_name_have_no_alternatives_for_that(spark: SparkSession) -> None:
+    """Java and franz-go assign these groups alike."""
+    either = {"client_library": "java;franz-go"}
+    names = [f"cluster-{number}" for number in range(5)]
+    given = [member(name, ["range"], ["t"], cluster=cluster, **either) for cluster in names for name in "ab"]
+    of_clusters = table(spark, TOPICS, [{"cluster": cluster, "topic": "t", "partitions": 3} for cluster in names])
+    balance = predict(members(spark, *given), of_clusters).balance
+    assert [row["alternatives"] for row in balance.collect()] == [None] * 5
+
+
 @pytest.mark.parametrize("library", ["franz-go", "sarama", "kafka-python", "franz-go;java"])
 def test_some_members_do_not_tell_a_leader_of_java_what_they_own(spark: SparkSession, library: str) -> None:
     """It assigns what they own as if nobody owned it."""

@@ -192,6 +192,17 @@ def test_a_generation_follows_from_the_one_before(spark: SparkSession) -> None:
     assert results(history(spark, before, turned).transform(backtest(basis=GENERATION_BEFORE)))[3][0] == DIFFERS
 
 
+def test_a_consumer_protocol_group_is_predicted_from_its_target_before(spark: SparkSession) -> None:
+    """Its members keep what they have: ``UniformHomogeneousAssignmentBuilder`` moves one partition to a new member."""
+    more = {"protocol": None, "protocols": ["server-uniform"], "join_order": None, "completed_at_ms": None}
+    before = generation(1, {"a": ["t-0", "t-1"], "b": ["t-2"]}, **more)
+    after = generation(2, {"a": ["t-0"], "b": ["t-2"], "c": ["t-1"]}, **more)
+    with_id = table(spark, TOPICS, [{"topic": "t", "partitions": 3, "topic_id": "AAAAAAAAAAEAAAAAAAAAAg"}])
+    epochs = history(spark, before, after)
+    assert results(epochs.transform(backtest(with_id))) == {}
+    assert results(epochs.transform(backtest(with_id, basis=GENERATION_BEFORE))) == {2: (EQUAL, FROM_ANSWER)}
+
+
 def test_the_score_counts_generations_by_library_and_rules(spark: SparkSession) -> None:
     right, wrong = {"a": ["t-0", "t-1"], "b": ["t-2"]}, {"a": ["t-2", "t-1"], "b": ["t-0"]}
     rows = (generation(1, right), generation(2, right), generation(3, wrong), generation(4, right))
