@@ -38,11 +38,6 @@ def test_docstring_examples_hold(name: str, spark: SparkSession, monkeypatch: py
             "SELECT 'orders' topic, 10 value_bytes, * FROM VALUES ('TT0124', 'java-3.3'), ('TT0124', 'java-3.3'), "
             "('TT0124', 'librdkafka'), ('A5', 'librdkafka') AS records(key, client)"
         ),
-        "generation_members": spark.sql(
-            "SELECT 'group' group_id, 7 generation, 1700000000000 completed_at_ms, 'range' protocol, "
-            "array('orders') subscription, * FROM VALUES ('c1', 0, array(('orders', 0), ('orders', 1))), "
-            "('c2', 1, array(('orders', 2), ('orders', 3))) AS generation_members(member_id, join_order, assigned)"
-        ),
     }
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     for test in examples(importlib.import_module(name)):

@@ -20,7 +20,7 @@ from rebalance_sim.api.groups import (
     predict,
     rejects,
 )
-from rebalance_sim.api.history import backtest, prevention, score
+from rebalance_sim.api.history import backtest, history, prevention, score
 from rebalance_sim.api.lag import expiring_offsets, lag_balance, lag_tables, member_lag, rejected_offsets, topic_lag
 from rebalance_sim.api.literals import group, topics_table
 from rebalance_sim.api.notebooks import report, show
@@ -93,6 +93,7 @@ __all__ = [
     "findings",
     "follow",
     "group",
+    "history",
     "key_findings",
     "lag_balance",
     "lag_costs",

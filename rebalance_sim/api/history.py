@@ -1,9 +1,9 @@
-"""The history of groups: past generations predicted, compared with what was assigned, and scored.
+"""The history of groups: past generations explained, predicted, compared with what was assigned, and scored.
 
 ``generation_members`` is the table of that name in ``rebalance_sim.tables``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -23,6 +23,7 @@ from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPa
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.releases import NEWEST
+from rebalance_sim.sources.offsets_topic.history import History, read_history
 from rebalance_sim.tables import ADVICE, COSTS, GENERATION_MEMBERS
 
 _NO_TOPICS = TopicMetadata(pa.schema([]).empty_table())
@@ -30,6 +31,29 @@ _NO_TOPICS = TopicMetadata(pa.schema([]).empty_table())
 _MEMBERS = {AS_JOINED: backtests.as_joined, GENERATION_BEFORE: backtests.from_generation_before}
 BASES = tuple(_MEMBERS)
 """What generations may be predicted from."""
+
+
+def history(*dumps: DataFrame, topics: DataFrame | None = None, groups: Collection[str] = ()) -> History:
+    """Read every generation of the groups in dumps of ``__consumer_offsets``, and explain each.
+
+    A dump has ``key``, ``value``, ``partition``, ``offset`` and perhaps ``timestamp``, as Spark's source for Kafka
+    returns them; several dumps of one topic are merged. ``topics`` names the topics of consumer-protocol groups by
+    their ids. Only ``groups`` are read, unless there are none. The tables are ``generations``, ``generation_members``,
+    ``episodes`` and ``rejects``.
+
+    Raises UserError for columns that are missing or have another type.
+
+    >>> dump = spark.read.parquet("docs/examples/history/consumer-offsets.parquet")
+    >>> past = history(dump, groups=["crashing"])
+    >>> past.generations.where("generation = 4").select("cause", "cause_member").show()
+    +----------------+------------+
+    |           cause|cause_member|
+    +----------------+------------+
+    |member restarted|  crashing-2|
+    +----------------+------------+
+    <BLANKLINE>
+    """
+    return read_history(dumps, topics=topics, groups=groups)
 
 
 def backtest(
@@ -46,13 +70,17 @@ def backtest(
 
     Raises UserError for an unknown version or basis, and for topics without a required column.
 
-    >>> tested = generation_members.transform(backtest(topics))
-    >>> tested.select("generation", "protocol", "result", "partition_counts").show()
-    +----------+--------+------+----------------+
-    |generation|protocol|result|partition_counts|
-    +----------+--------+------+----------------+
-    |         7|   range| equal| from the answer|
-    +----------+--------+------+----------------+
+    >>> past = history(spark.read.parquet("docs/examples/history/consumer-offsets.parquet"), groups=["cooperative"])
+    >>> tested = past.generation_members.transform(backtest())
+    >>> tested.orderBy("generation").select("generation", "strategy", "result", "partition_counts").show(3)
+    +----------+------------------+------+----------------+
+    |generation|          strategy|result|partition_counts|
+    +----------+------------------+------+----------------+
+    |         1|cooperative-sticky| equal| from the answer|
+    |         2|cooperative-sticky| equal|           known|
+    |         3|cooperative-sticky| equal|           known|
+    +----------+------------------+------+----------------+
+    only showing top 3 rows
     <BLANKLINE>
     """
     check_choice("basis", basis, list(_MEMBERS))
@@ -71,12 +99,13 @@ def backtest(
 def score(backtest: DataFrame) -> DataFrame:
     """From ``backtest`` to how many generations were predicted, by basis, client library, release and rules.
 
-    >>> generation_members.transform(backtest(topics)).transform(score).select("strategy", "equal", "differs").show()
-    +--------+-----+-------+
-    |strategy|equal|differs|
-    +--------+-----+-------+
-    |   range|    1|      0|
-    +--------+-----+-------+
+    >>> past = history(spark.read.parquet("docs/examples/history/consumer-offsets.parquet"), groups=["cooperative"])
+    >>> past.generation_members.transform(backtest()).transform(score).agg({"equal": "sum"}).show()
+    +----------+
+    |sum(equal)|
+    +----------+
+    |         5|
+    +----------+
     <BLANKLINE>
     """
     return backtests.score(backtest)
@@ -86,6 +115,19 @@ def prevention(generations: DataFrame, kafka_version: str | Clusters = NEWEST, s
     """From generation members to the rebalances that other settings would have prevented, by group and setting.
 
     The episodes of ``generations`` are simulated again with the members that joined, left and restarted at their times.
+
+    Raises UserError for an unknown version.
+
+    >>> past = history(spark.read.parquet("docs/examples/history/consumer-offsets.parquet"), groups=["crashing"])
+    >>> prevented = past.generation_members.transform(prevention(past.generations))
+    >>> static = prevented.where("setting = 'group.instance.id'")
+    >>> static.select("generations", "rebalances", "rebalances_saved").show()
+    +-----------+----------+----------------+
+    |generations|rebalances|rebalances_saved|
+    +-----------+----------+----------------+
+    |         10|        10|               8|
+    +-----------+----------+----------------+
+    <BLANKLINE>
     """
     options: SimulationOptions = {"kafka_version": kafka_version, "seed": seed}
     simulations = simulations_of((COSTS.name, ADVICE.name), Scenario("history"), _NO_TOPICS, (ELECTED,), options)

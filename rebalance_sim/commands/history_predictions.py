@@ -1,6 +1,6 @@
 """What ``history`` predicts of the past: how often that was right, and what would have prevented rebalances."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -9,16 +9,16 @@ from rebalance_sim.api.history import BASES, backtest, prevention, score
 from rebalance_sim.commands.console import Line, Table, one_line
 from rebalance_sim.engine.history.backtest import AS_JOINED, DIFFERS, GENERATION_BEFORE, KNOWN
 from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.tables import BACKTEST, GENERATION_MEMBERS, GENERATIONS, PREVENTION, SCORE
-from rebalance_sim.wording import plural
 
 _MISSES = 5
 """Generations that are printed of those that were predicted wrongly; all are in ``backtest``."""
-_FROM = {AS_JOINED: "predicted from what members sent", GENERATION_BEFORE: "predicted from the generation before"}
-_COUNTS = ("generations", "equal", "differs", "not_predictable", "within_bounds", "outside_bounds", "inputs_incomplete")
+_FROM = {AS_JOINED: "what the members sent", GENERATION_BEFORE: "the generation before"}
+_COUNTS = ("generations", "equal", "differs", "not_predictable", "outside_bounds", "inputs_incomplete")
 
 
 def write_predictions(
@@ -45,24 +45,20 @@ def summarise_predictions(tables: Mapping[str, DataFrame]) -> list[Line]:
     return [*_scores(tables[SCORE.name]), *_misses(tables[BACKTEST.name]), *_prevented(tables[PREVENTION.name])]
 
 
-def _scores(scored: DataFrame) -> Iterator[Line]:
+def _scores(scored: DataFrame) -> list[Line]:
+    """Return a row for each basis; ``known`` are equal ones of which other generations show all partition counts."""
     sums = [F.sum(name).alias(name) for name in _COUNTS]
     known = F.sum(F.when(F.col("partition_counts") == KNOWN, F.col("equal")).otherwise(0)).alias("known")
     rows = {row["basis"]: row for row in scored.groupBy("basis").agg(*sums, known).collect()}
-    for basis, text in _FROM.items():
-        if basis not in rows:
-            continue
-        row = rows[basis]
-        predicted = row["equal"] + row["differs"]
-        yield (
-            f"{text}: {row['equal']:,} of {plural(predicted, 'generation')} as assigned, {row['differs']:,} otherwise; "
-            f"{row['known']:,} of the equal ones without a look at the answer"
-        )
-        if row["not_predictable"]:
-            bounds = f"{row['within_bounds']:,} within bounds, {row['outside_bounds']:,} outside"
-            yield f"  {row['not_predictable']:,} cannot be predicted ({bounds})"
-        if row["inputs_incomplete"]:
-            yield f"  {row['inputs_incomplete']:,} lack an input that decides (see reason in backtest)"
+    names = (*_COUNTS, "known")
+    cells = [(text, *(rows[basis][name] for name in names)) for basis, text in _FROM.items() if basis in rows]
+    if not cells:
+        return []
+    header = (
+        *("predicted from", "generations", "as assigned", "otherwise", "not predictable", "outside bounds"),
+        *("incomplete", "counts known"),
+    )
+    return ["what would have been predicted:", Table(header, cells)]
 
 
 def _misses(tested: DataFrame) -> list[Line]:
@@ -89,6 +85,7 @@ def _prevented(prevented: DataFrame) -> list[Line]:
     sums = [F.sum(name).alias(name) for name in ("rebalances_saved", "rebalances", "unowned_ms_saved")]
     rows = saves.groupBy("setting", "value").agg(F.count("*").alias("groups"), *sums)
     order = (F.desc("rebalances_saved"), "setting", "value")
+    found = rows.orderBy(*order).collect()
     cells = [
         (
             f"{row['setting']}={row['value']}",
@@ -97,13 +94,19 @@ def _prevented(prevented: DataFrame) -> list[Line]:
             row["rebalances"],
             round(row["unowned_ms_saved"] / 1000),
         )
-        for row in rows.orderBy(*order).collect()
+        for row in found
     ]
     if not cells:
         return []
     header = ("setting", "groups", "rebalances saved", "of", "downtime saved, partition-seconds")
+    more = dict.fromkeys(row["setting"] for row in found if row["unowned_ms_saved"] < 0)
     return [
         "",
         "what would have prevented rebalances, simulated with the members that came and went:",
         Table(header, cells),
+        *(
+            f"{setting} costs downtime: {WHY_MORE_DOWNTIME[setting]}"
+            for setting in more
+            if setting in WHY_MORE_DOWNTIME
+        ),
     ]

@@ -7,6 +7,7 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from rebalance_sim import backtest
 from rebalance_sim.kafka.history.causes import Cause
 from rebalance_sim.sources.offsets_topic.history import read_history
 from tests.support.cluster.scripted_history import SCRIPTS, dump, played, topic_ids
@@ -48,4 +49,9 @@ def test_causes_of_scripted_groups(spark: SparkSession, tmp_path: Path, version:
     assert {row.skipped for row in rows} <= {0, None}
     assert [row.group_id for row in rows if row.cause == Cause.REVOKED] == ["cooperative"] * 2
     assert read.rejects.count() == 0
+    for basis, number in (("as joined", "generation >= 1"), ("generation before", "generation > 1")):
+        tested = read.generation_members.where("group_id <> 'kip-848'").transform(backtest(basis=basis))
+        assert {row.result for row in tested.collect()} == {"equal"}
+        with_members = read.generations.where("members > 0 AND NOT rewritten AND group_id <> 'kip-848'")
+        assert tested.count() == with_members.where(number).count()
     assert None not in [row.completed_at_ms for row in rows if row.type == "classic"]

@@ -47,10 +47,12 @@ class Step:
 class Replay:
     """What happened in consecutive generations of a group, of which the first is where it begins.
 
+    >>> from rebalance_sim.kafka.history.changes import Participant
     >>> before = Participant("c-1", None, "c", "/h", 45_000, 300_000)
     >>> after = before._replace(member_id="c-2")
-    >>> replay = Replay.of([Generation(1, (before,), at_ms=0), Generation(2, (), at_ms=60_000),
-    ...                     Generation(3, (after,), at_ms=75_000)], start_ms=1_000)
+    >>> times = {1: ((before,), 0), 2: ((), 60_000), 3: ((after,), 75_000)}
+    >>> generations = [Generation(number, members, at_ms=at_ms) for number, (members, at_ms) in times.items()]
+    >>> replay = Replay.of(generations, start_ms=1_000)
     >>> [(step.at_ms, step.kind.value, step.consumer, step.down_ms) for step in replay.steps]
     [(70000, 'restart', 'c-1', 14000)]
     """
