@@ -42,7 +42,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     _count(run, history, options.on_bad_input)
     run.assumptions = [*assumptions(tables), *untested_releases(clusters)]
     run.finish()
-    print_summary([*summarise_history(tables), "", *summarise_predictions(tables), *summarise_run(run)])
+    print_summary([*summarise_history(tables), *summarise_predictions(tables), *summarise_run(run)])
 
 
 def _dumps(run: Run, options: Namespace) -> list[tuple[str, Dump]]:

@@ -58,7 +58,7 @@ def _scores(scored: DataFrame) -> list[Line]:
         *("predicted from", "generations", "as assigned", "otherwise", "not predictable", "outside bounds"),
         *("incomplete", "counts known"),
     )
-    return ["what would have been predicted:", Table(header, cells)]
+    return ["", "what would have been predicted:", Table(header, cells)]
 
 
 def _misses(tested: DataFrame) -> list[Line]:

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.releases import SHARE_ASSIGNORS
 from rebalance_sim.report.balance import present
 from rebalance_sim.report.charts import both, stacked_bars
 from rebalance_sim.report.colours import PLACEHOLDERS, StrategyColours
@@ -23,9 +24,8 @@ def by_strategy(balance: DataFrame) -> DataFrame:
     """Aggregate what each strategy moves, keeps and revokes; in a share group no partition has one owner."""
     sums = [F.sum(name).alias(name) for name in ("kept", "moved", "revoked")]
     again = F.count_if(F.col("rebalances") > 1).alias("again")
-    return (
-        balance.where("error IS NULL AND max_sharing IS NULL").groupBy("strategy").agg(*sums, again).orderBy("strategy")
-    )
+    owned = balance.where(F.col("error").isNull() & ~F.col("strategy").isin(*SHARE_ASSIGNORS))
+    return owned.groupBy("strategy").agg(*sums, again).orderBy("strategy")
 
 
 def results(run: FinishedRun, colours: StrategyColours) -> RunResults:

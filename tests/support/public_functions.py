@@ -6,6 +6,7 @@ Run as a program, it uses Spark Connect, which needs a process of its own.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,9 +15,12 @@ import rebalance_sim as sim
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.spark.session import FOR_FEW_ROWS
 from rebalance_sim.kafka.wire.consumer_protocol import encode_subscription
+from rebalance_sim.sources.offsets_topic.history import History
 from rebalance_sim.tables import OFFSETS
 from tests.support.rows import member, members, record, records, table, topics
 from tests.support.spark_settings import FOR_A_SHORT_LIFE
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 class LastTakesAll(sim.ConsumerPartitionAssignor):
@@ -104,12 +108,23 @@ def _explained(given: Given) -> list[str]:
     return repr(result).splitlines()
 
 
+def _past(given: Given) -> History:
+    dump = given.topics.sparkSession.read.parquet(str(EXAMPLES / "history" / "consumer-offsets.parquet"))
+    return sim.history(dump, groups=["cooperative", "crashing"])
+
+
+def _prevented(given: Given) -> DataFrame:
+    past = _past(given)
+    return past.generation_members.transform(sim.prevention(past.generations))
+
+
 CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "assign": lambda given: given.assigned,
     "assign, by an assignor of one's own": lambda given: given.members.transform(
         sim.assign(LastTakesAll.name, given.topics, assignors=[LastTakesAll()])
     ),
     "audit": lambda given: sim.audit(given.members, given.topics, given.offsets).verdicts,
+    "backtest": lambda given: _past(given).generation_members.transform(sim.backtest()),
     "balance": lambda given: given.members.transform(sim.balance("elected", given.topics)),
     "batches": lambda given: given.sent.transform(sim.batches),
     "changes": lambda given: given.compared.transform(sim.changes()),
@@ -137,6 +152,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "findings": lambda given: given.members.transform(sim.findings(given.topics, given.offsets)),
     "follow": _followed,
     "group": lambda given: sim.group({"c1": {"owned": {"t": [0]}}, "c2": {}}, subscription=["t"]),
+    "history": lambda given: _past(given).generations,
     "key_findings": lambda given: given.placed.transform(sim.key_findings(given.topics)),
     "lag_balance": lambda given: given.assigned.transform(sim.lag_balance(given.offsets, given.members)),
     "lag_costs": lambda given: given.members.transform(sim.lag_costs("leave", given.topics, given.offsets)),
@@ -157,6 +173,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "partition_load_after": lambda given: given.placed.transform(sim.partition_load_after(given.topics, 8)),
     "partitions_long": lambda given: given.assigned.transform(sim.partitions_long),
     "predict": lambda given: sim.predict(given.members, given.topics).balance,
+    "prevention": _prevented,
     "produce_requests": lambda given: given.sent.transform(sim.batches).transform(sim.produce_requests),
     "read_clusters": _elected_by_old_brokers,
     "rejected_offsets": lambda given: given.offsets.transform(sim.rejected_offsets),
@@ -165,6 +182,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "rejects": lambda given: given.members.transform(sim.rejects(given.topics)),
     "report": lambda given: sim.report(sim.audit(given.members, given.topics, given.offsets)).splitlines(),
     "report, of two runs": lambda given: sim.report(_left_by_range_and_sticky(given)).splitlines(),
+    "score": lambda given: _past(given).generation_members.transform(sim.backtest()).transform(sim.score),
     "sent_records": lambda given: given.sent,
     "show": lambda given: sim.show(given.members.transform(sim.timeline("leave", given.topics)), "g").splitlines(),
     "show, a group of an audit": lambda given: sim.show(sim.audit(given.members, given.topics), "g").splitlines(),

@@ -160,6 +160,8 @@ def test_balance_counts_what_moves(spark: SparkSession) -> None:
         "assigned_twice": 0,
         "not_subscribed": 0,
         "nonexistent": 0,
+        "min_sharing": None,
+        "max_sharing": None,
         "unconsumed": 0,
         "first_unconsumed": None,
         "whole_topics": None,
