@@ -1495,7 +1495,7 @@ BACKTEST = Table(
             "`inputs incomplete` (something that decides is unknown)",
         ),
         Column("reason", STRING, "why it is not predictable, or what is unknown; null otherwise"),
-        Column("differing", INT, "partitions that another member, or nobody, was assigned than predicted"),
+        Column("differing", INT, "partitions assigned to another member than predicted, or to none"),
         Column("alternatives", STRINGS, "rules of other libraries that the leader may use and that assign differently"),
         Column(
             "partition_counts",
@@ -1519,8 +1519,8 @@ SCORE = Table(
         *(BACKTEST.columns[BACKTEST.names.index(name)] for name in ("basis", "client_library", "client_version")),
         *(BACKTEST.columns[BACKTEST.names.index(name)] for name in ("strategy", "partition_counts")),
         Column("generations", LONG, "generations"),
-        Column("equal", LONG, "generations that were predicted as they were assigned"),
-        Column("differs", LONG, "generations that were assigned differently"),
+        Column("equal", LONG, "generations whose prediction equals the assignment"),
+        Column("differs", LONG, "generations whose prediction differs from the assignment"),
         Column("not_predictable", LONG, "generations whose assignment is not a function of what the record contains"),
         Column("within_bounds", LONG, "of these, generations within the bounds that the program gives"),
         Column("outside_bounds", LONG, "of these, generations outside of the bounds that the program gives"),
@@ -1538,7 +1538,11 @@ PREVENTION = Table(
         Column("value", STRING, "value it is changed to"),
         Column("episodes", INT, "episodes that are simulated: those whose times are known"),
         Column("generations", LONG, "generations in them"),
-        Column("rebalances", LONG, "simulated rebalances without the setting: near `generations` if the replay is"),
+        Column(
+            "rebalances",
+            LONG,
+            "simulated rebalances without the setting; as many as `generations` if the replay is right",
+        ),
         Column("rebalances_saved", LONG, "rebalances that the setting saves; negative if there are more"),
         Column("unowned_ms", LONG, "simulated partition-milliseconds without an owner, without the setting"),
         Column("unowned_ms_saved", LONG, "partition-milliseconds that the setting saves; negative if there are more"),
@@ -1546,7 +1550,8 @@ PREVENTION = Table(
         Column(
             "possible",
             BOOLEAN,
-            "the clients of the group have the setting in all releases that they may be, and an audit would advise it",
+            "whether the clients of the group have the setting, as in `impossible_settings` of verdicts; false for the "
+            "consumer protocol if that depends on a client library that is uncertain",
         ),
     ),
 )

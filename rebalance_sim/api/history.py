@@ -26,6 +26,8 @@ from rebalance_sim.releases import NEWEST
 from rebalance_sim.sources.offsets_topic.history import History, read_history
 from rebalance_sim.tables import ADVICE, COSTS, GENERATION_MEMBERS
 
+REPLAY = Scenario("history")
+"""The settings with which the past is simulated again; its events are those of the past."""
 _NO_TOPICS = TopicMetadata(pa.schema([]).empty_table())
 """Each part of the past has its own topics."""
 _MEMBERS = {AS_JOINED: backtests.as_joined, GENERATION_BEFORE: backtests.from_generation_before}
@@ -130,5 +132,5 @@ def prevention(generations: DataFrame, kafka_version: str | Clusters = NEWEST, s
     <BLANKLINE>
     """
     options: SimulationOptions = {"kafka_version": kafka_version, "seed": seed}
-    simulations = simulations_of((COSTS.name, ADVICE.name), Scenario("history"), _NO_TOPICS, (ELECTED,), options)
+    simulations = simulations_of((COSTS.name, ADVICE.name), REPLAY, _NO_TOPICS, (ELECTED,), options)
     return lambda generation_members: Prevention(simulations)(generations, generation_members)

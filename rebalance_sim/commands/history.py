@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.commands.brokers import clusters_of, untested_releases
 from rebalance_sim.commands.console import print_summary
-from rebalance_sim.commands.history_predictions import summarise_predictions, write_predictions
+from rebalance_sim.commands.history_predictions import prediction_assumptions, summarise_predictions, write_predictions
 from rebalance_sim.commands.history_summary import assumptions, summarise_history
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import items
@@ -40,7 +40,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     tables = {name: run.write(name, getattr(history, name)) for name in names}
     tables |= write_predictions(run, tables, topics, clusters, tuple(own.values()))
     _count(run, history, options.on_bad_input)
-    run.assumptions = [*assumptions(tables), *untested_releases(clusters)]
+    run.assumptions = [*assumptions(tables), *prediction_assumptions(tables), *untested_releases(clusters)]
     run.finish()
     print_summary([*summarise_history(tables), *summarise_predictions(tables), *summarise_run(run)])
 

@@ -5,18 +5,26 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.api.history import BASES, backtest, prevention, score
+from rebalance_sim.api.history import BASES, REPLAY, backtest, prevention, score
 from rebalance_sim.commands.console import Line, Table, one_line
+from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.engine.history.backtest import AS_JOINED, DIFFERS, GENERATION_BEFORE, KNOWN
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Clusters
+from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.tables import BACKTEST, GENERATION_MEMBERS, GENERATIONS, PREVENTION, SCORE
+from rebalance_sim.wording import plural
 
 _MISSES = 5
 """Generations that are printed of those that were predicted wrongly; all are in ``backtest``."""
+_RELEASE = "that of --client-version, --clusters or the brokers is assumed"
+_TIMES = (
+    "past rebalances are simulated as if members had left with LeaveGroup when the first generation without them was "
+    "complete, and started again just before the generation that has them back"
+)
 _FROM = {AS_JOINED: "what the members sent", GENERATION_BEFORE: "the generation before"}
 _COUNTS = ("generations", "equal", "differs", "not_predictable", "outside_bounds", "inputs_incomplete")
 
@@ -45,6 +53,28 @@ def summarise_predictions(tables: Mapping[str, DataFrame]) -> list[Line]:
     return [*_scores(tables[SCORE.name]), *_misses(tables[BACKTEST.name]), *_prevented(tables[PREVENTION.name])]
 
 
+def prediction_assumptions(tables: Mapping[str, DataFrame]) -> list[str]:
+    """Return what the predictions of the past assume, and their simulations."""
+    tested = tables[BACKTEST.name].where(F.col("basis") == AS_JOINED)
+    is_java = F.col("client_library").startswith(JAVA)
+    unknown, release = tested.agg(
+        F.count_if(F.col("client_library").isNull()),
+        F.count_if((is_java | F.col("client_library").isNull()) & F.col("client_version").isNull()),
+    ).collect()[0]
+    replayed = not tables[PREVENTION.name].isEmpty()
+    return [
+        *(
+            [f"the client library of the leader is unknown in {plural(unknown, 'generation')}; Java is assumed"]
+            * (unknown > 0)
+        ),
+        *(
+            [f"the release of the leader's client is unknown in {plural(release, 'generation')}; {_RELEASE}"]
+            * (release > 0)
+        ),
+        *([*simulation_assumptions(REPLAY), _TIMES] if replayed else []),
+    ]
+
+
 def _scores(scored: DataFrame) -> list[Line]:
     """Return a row for each basis; ``known`` are equal ones of which other generations show all partition counts."""
     sums = [F.sum(name).alias(name) for name in _COUNTS]
@@ -55,10 +85,10 @@ def _scores(scored: DataFrame) -> list[Line]:
     if not cells:
         return []
     header = (
-        *("predicted from", "generations", "as assigned", "otherwise", "not predictable", "outside bounds"),
-        *("incomplete", "counts known"),
+        *("predicted from", "generations", "equal", "different", "not predictable", "outside bounds"),
+        *("inputs incomplete", "equal by known counts"),
     )
-    return ["", "what would have been predicted:", Table(header, cells)]
+    return ["", "predictions of past generations, compared with their assignments:", Table(header, cells)]
 
 
 def _misses(tested: DataFrame) -> list[Line]:
@@ -74,13 +104,13 @@ def _misses(tested: DataFrame) -> list[Line]:
     ]
     return [
         "",
-        "assigned otherwise than predicted:",
+        "assigned differently from the prediction:",
         Table.of_clusters(header, cells, [row["cluster"] for row in rows]),
     ]
 
 
 def _prevented(prevented: DataFrame) -> list[Line]:
-    """Return the sums over the groups that can make each change, and that it would have saved rebalances."""
+    """Return the sums over the groups that can make a change and would have had fewer rebalances."""
     saves = prevented.where("possible AND rebalances_saved > 0 AND failing = 0")
     sums = [F.sum(name).alias(name) for name in ("rebalances_saved", "rebalances", "unowned_ms_saved")]
     rows = saves.groupBy("setting", "value").agg(F.count("*").alias("groups"), *sums)
@@ -102,10 +132,10 @@ def _prevented(prevented: DataFrame) -> list[Line]:
     more = dict.fromkeys(row["setting"] for row in found if row["unowned_ms_saved"] < 0)
     return [
         "",
-        "what would have prevented rebalances, simulated with the members that came and went:",
+        "settings that would have prevented rebalances, simulated:",
         Table(header, cells),
         *(
-            f"{setting} costs downtime: {WHY_MORE_DOWNTIME[setting]}"
+            f"more downtime with {setting}: {WHY_MORE_DOWNTIME[setting]}"
             for setting in more
             if setting in WHY_MORE_DOWNTIME
         ),

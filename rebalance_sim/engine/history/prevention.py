@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from rebalance_sim.engine.audit.changes import is_possible
 from rebalance_sim.engine.audit.group import Group, TopicFacts
@@ -19,6 +20,7 @@ from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.brokers import Brokers, Clusters
+from rebalance_sim.kafka.clients.library import PROTOCOL
 from rebalance_sim.kafka.history.changes import Generation, Participant
 from rebalance_sim.kafka.history.replay import Replay, Step
 from rebalance_sim.kafka.wire.consumer_protocol import TopicPartition
@@ -79,7 +81,7 @@ class Prevention:
             parts = [part for row in batch.to_pylist() if (part := _part(row, self._start_ms)) is not None]
             if parts:
                 simulations = replace(self.simulations, clusters=Clusters(brokers), metadata=_topics(parts))
-                yield pa.RecordBatch.from_pylist(_saved(simulations, parts), arrow_schema(_OF_PART))
+                yield pa.RecordBatch.from_pylist(_saved(simulations, parts), to_arrow_schema(_OF_PART))
 
     @property
     def _start_ms(self) -> int:
@@ -151,7 +153,7 @@ def _topics(parts: list[_Part]) -> TopicMetadata:
         for number, part in enumerate(parts)
         for topic, partitions in part.replay.partitions.items()
     ]
-    return TopicMetadata(pa.Table.from_pylist(rows, arrow_schema(TOPICS.schema)))
+    return TopicMetadata(pa.Table.from_pylist(rows, to_arrow_schema(TOPICS.schema)))
 
 
 def _saved(simulations: Simulations, parts: list[_Part]) -> list[_Row]:
@@ -163,13 +165,21 @@ def _saved(simulations: Simulations, parts: list[_Part]) -> list[_Row]:
             costs |= {row["cluster"]: row for row in rows.to_pylist() if row["error"] is None}
         elif name == ADVICE.name:
             advice += rows.to_pylist()
-    groups = [_group(part, simulations.clusters.others) for part in parts]
-    found = []
-    for row in advice:
-        part, group = parts[int(row["cluster"])], groups[int(row["cluster"])]
-        possible = is_possible(group, row["setting"], row["value"], Thresholds())
-        found.append(_row(part.row, costs[row["cluster"]], row) | {"possible": possible})
-    return found
+    # A part in which the group never has a member has no advice.
+    simulated = {row["cluster"]: parts[int(row["cluster"])] for row in advice}
+    groups = {number: _group(part, simulations.clusters.others) for number, part in simulated.items()}
+    return [
+        _row(simulated[row["cluster"]].row, costs[row["cluster"]], row)
+        | {"possible": _can_change(groups[row["cluster"]], row["setting"], row["value"])}
+        for row in advice
+    ]
+
+
+def _can_change(group: Group, setting: str, value: str) -> bool:
+    """Return whether a group can make a change, whichever of the libraries that they may have its clients use."""
+    if setting == PROTOCOL and group.migration.assumes:
+        return False
+    return is_possible(group, setting, value, Thresholds())
 
 
 def _group(part: _Part, brokers: Brokers) -> Group:
@@ -223,8 +233,3 @@ def _event(part: _Part, step: Step) -> _Row:
     described = ("subscription", "protocols", "instance_id", "client_id", "rack", "session_timeout_ms")
     configured = {name: member.get(name) for name in (*described, "rebalance_timeout_ms")}
     return row | configured | {"down_ms": step.down_ms}
-
-
-def arrow_schema(table: Any) -> pa.Schema:
-    """Return Arrow's schema for rows of a table."""
-    return pa.schema(list(arrow_type(table)))

@@ -116,6 +116,17 @@ def test_scaling_cannot_be_prevented(spark: SparkSession) -> None:
     assert row["rebalances_saved"] <= 1
 
 
+def test_a_group_that_never_has_members_has_nothing_to_replay(spark: SparkSession) -> None:
+    past = Past()
+    past.add(0)
+    past.add(MINUTE)
+    assert by_setting(spark, past) == {}
+
+
+def test_the_consumer_protocol_must_be_possible_with_each_library(spark: SparkSession) -> None:
+    assert not by_setting(spark, rolling_restart(client_library="java;sarama"))["group.protocol"]["possible"]
+
+
 def test_generations_without_a_time_are_not_replayed(spark: SparkSession) -> None:
     past = Past()
     past.add(None, "a")
