@@ -124,6 +124,7 @@ def test_many_groups_are_not_all_listed(spark: SparkSession) -> None:
     assert "Group g030 " in texts_of(frame_of(sim.show(assignments, "g030")))
 
 
+@pytest.mark.scale
 def test_two_runs_are_compared(given: Given) -> None:
     runs = {name: sim.simulate(given.members, given.topics, "leave", [name]) for name in ("range", "sticky")}
     text = texts_of(frame_of(sim.report(runs, title="Before and after")))
@@ -218,6 +219,7 @@ def test_the_package_of_the_page_does_not_hide_the_function() -> None:
     assert callable(sim.report)
 
 
+@pytest.mark.scale
 def test_every_call_on_the_page_of_the_documentation_draws(spark: SparkSession) -> None:
     shown = [value for _, value in results() if value is not None]
     assert len(shown) == len(cells()) - 1

@@ -1,10 +1,8 @@
 """The summary in Markdown and the figures for Prometheus beside the tables of an audit."""
 
 import re
-from pathlib import Path
 
-import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row
 
 from rebalance_sim.commands.audit_files import AuditFigures, metrics, summary
 from rebalance_sim.engine.audit.finding import Severity
@@ -12,7 +10,6 @@ from rebalance_sim.engine.audit.news import Change, RankedNews
 from rebalance_sim.engine.audit.ranking import RankedKind
 from rebalance_sim.engine.audit.since import Since
 from rebalance_sim.engine.audit.unread import Unread
-from tests.engine.audit.test_news import AFTER, BEFORE, audit
 
 _NAME, _LABEL = r"[a-zA-Z_:][a-zA-Z0-9_:]*", r"[a-zA-Z_][a-zA-Z0-9_]*"
 _VALUE = r'"(?:[^"\\\n]|\\[\\"n])*"'
@@ -89,26 +86,3 @@ def test_metrics_have_a_series_for_each_kind_of_finding_and_change() -> None:
     hostile = samples(metrics(figures(of('k"\\\n', "g"))))
     assert hostile['rebalance_sim_findings{severity="warning",kind="k\\"\\\\\\n"}'] == 7
     assert not any(name.startswith("rebalance_sim_news") for name in hostile)
-
-
-@pytest.mark.usefixtures("small_runs")
-def test_an_audit_writes_both_files(spark: SparkSession, tmp_path: Path) -> None:
-    assert audit(tmp_path / "before", BEFORE) == 0
-    assert audit(tmp_path / "after", AFTER, "--previous", f"{tmp_path}/before/out") == 0
-    out = tmp_path / "after" / "out"
-    found = samples((out / "metrics.prom").read_text())
-    verdicts = spark.read.parquet(f"{out}/verdicts")
-    assert found["rebalance_sim_groups"] == verdicts.count()
-    assert found["rebalance_sim_groups_unread"] == 1
-    assert found["rebalance_sim_lag_records"] == 83_000
-    for change, severity, number in (("worse", "warning", 1), ("unread", "error", 1), ("changed", "none", 4)):
-        assert found[f'rebalance_sim_news{{change="{change}",severity="{severity}"}}'] == number
-    counted = {
-        (row["severity"], row["kind"]): row["count"]
-        for row in spark.read.parquet(f"{out}/findings").groupBy("severity", "kind").count().collect()
-    }
-    for (severity, kind), number in counted.items():
-        assert found[f'rebalance_sim_findings{{severity="{severity}",kind="{kind}"}}'] == number
-    text = (out / "summary.md").read_text()
-    assert "- worse warning: large-lag (1)\n  - `more-lag`: six-0 is 40,000 records behind" in text
-    assert f"Page: `{out}/report.html`" in text

@@ -196,6 +196,7 @@ TIERS = (
         "audits",
         (
             "tests/engine/audit/test_audits.py",
+            "tests/engine/audit/test_news.py",
             "tests/engine/audit/test_remedies.py",
             "tests/report/test_audit.py",
             "tests/report/test_pasted_commands.py",
@@ -248,7 +249,10 @@ TIERS = (
     ),
     Tier(
         "documents",
-        ("tests/engine/runs/test_spark_failures.py", "tests/test_docstrings.py", "tests/test_documentation.py"),
+        (
+            *("tests/api/test_notebooks.py", "tests/engine/runs/test_spark_failures.py"),
+            *("tests/test_docstrings.py", "tests/test_documentation.py"),
+        ),
         ("README.md", "docs/", "conf/", *_WHAT_PAGES_SHOW),
         reads_text=True,
     ),

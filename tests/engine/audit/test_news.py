@@ -17,6 +17,7 @@ from rebalance_sim.engine.audit.since import comparable, elapsed_ms
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS
 from rebalance_sim.tables import FINDINGS, INPUTS, NEWS, TOPICS_AFTER, VERDICTS
+from tests.commands.test_audit_files import samples
 from tests.support.spark_settings import set_for_a_while
 
 pytestmark = pytest.mark.usefixtures("small_runs")
@@ -206,6 +207,27 @@ def test_a_change_says_what_is_now_and_what_was_before(spark: SparkSession, afte
     assert texts["growing"] == "12 partitions, before 6; subscribed by 2 groups"
 
 
+def test_an_audit_writes_a_summary_and_metrics(spark: SparkSession, after: Path) -> None:
+    out = after / "out"
+    found = samples((out / "metrics.prom").read_text())
+    verdicts = spark.read.parquet(f"{out}/verdicts")
+    assert found["rebalance_sim_groups"] == verdicts.count()
+    assert found["rebalance_sim_groups_unread"] == 1
+    assert found["rebalance_sim_lag_records"] == 83_000
+    for change, severity, number in (("worse", "warning", 1), ("unread", "error", 1), ("changed", "none", 4)):
+        assert found[f'rebalance_sim_news{{change="{change}",severity="{severity}"}}'] == number
+    counted = {
+        (row["severity"], row["kind"]): row["count"]
+        for row in spark.read.parquet(f"{out}/findings").groupBy("severity", "kind").count().collect()
+    }
+    for (severity, kind), number in counted.items():
+        assert found[f'rebalance_sim_findings{{severity="{severity}",kind="{kind}"}}'] == number
+    text = (out / "summary.md").read_text()
+    assert "- worse warning: large-lag (1)\n  - `more-lag`: six-0 is 40,000 records behind" in text
+    assert f"Page: `{out}/report.html`" in text
+
+
+@pytest.mark.scale
 def test_other_member_ids_and_another_order_of_rows_are_no_news(
     spark: SparkSession, before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -229,6 +251,7 @@ def since_line(printed: str) -> str:
     return line.partition(" UTC")[2]
 
 
+@pytest.mark.scale
 def test_the_console_names_the_worst_changes(before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also the exit code, when everything is written: an audit that could not be read takes precedence."""
     previous = ("--previous", f"{before}/out")
@@ -268,6 +291,7 @@ def test_mistakes_take_one_line(
     assert expected.format(**places) in line
 
 
+@pytest.mark.scale
 def test_of_a_pattern_the_last_audit_before_is_taken(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -286,6 +310,7 @@ def test_of_a_pattern_the_last_audit_before_is_taken(
     assert short(news_of(spark, tmp_path / "day=5")) == {("appeared", "b", None, "note")}
 
 
+@pytest.mark.scale
 def test_an_audit_without_settings_in_use_is_compared_as_far_as_possible(
     spark: SparkSession, before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -304,6 +329,7 @@ def test_an_audit_without_settings_in_use_is_compared_as_far_as_possible(
     )
 
 
+@pytest.mark.scale
 def test_what_only_one_of_the_audits_read_is_not_compared(
     spark: SparkSession, before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -349,6 +375,7 @@ def test_other_brokers_are_compared_if_both_audits_know_them() -> None:
     assert (compared.brokers, sentences) == (True, ())
 
 
+@pytest.mark.scale
 def test_brokers_are_reported_once_for_their_cluster(spark: SparkSession, tmp_path: Path) -> None:
     fleet = {"topics": topics(), "members": members("a", 2, ["six"], COOPERATIVE)}
     fleet["members"] += members("b", 2, ["six"], COOPERATIVE)

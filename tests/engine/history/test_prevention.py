@@ -97,13 +97,13 @@ def test_static_members_have_nothing_to_save(spark: SparkSession) -> None:
 def test_a_crash_loop_is_replayed_in_parts(spark: SparkSession) -> None:
     past = Past()
     past.add(0, "a", "b")
-    for restart in range(1, 121):
+    for restart in range(1, 61):
         past.add(restart * 2 * MINUTE, "a")
         past.add(restart * 2 * MINUTE + 20_000, "a", f"b.{restart}")
     row = by_setting(spark, past)[STATIC]
-    assert (row["episodes"], row["generations"]) == (1, 240)
-    assert abs(row["rebalances"] - 240) <= 4
-    assert row["rebalances_saved"] >= 230
+    assert (row["episodes"], row["generations"]) == (1, 120)
+    assert abs(row["rebalances"] - 120) <= 4
+    assert row["rebalances_saved"] >= 115
 
 
 def test_scaling_cannot_be_prevented(spark: SparkSession) -> None:
