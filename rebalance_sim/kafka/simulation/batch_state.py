@@ -55,10 +55,9 @@ from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.releases import KafkaVersion
 
 _FOR_CAPACITY = (Pause.ROOM_FOR_MEMBERS, Pause.ROOM_FOR_EVENTS, Pause.ROOM_FOR_ROWS)
-_SPARE_MEMBERS = 4
+_SPARE_MEMBERS = 8
 _SPARE_EVENTS = 24
 _EVENTS_PER_CONSUMER = 8
-_WRITES = 8
 _MODERN_ANSWERS = 4
 
 
@@ -197,7 +196,7 @@ def new_state(fleet: SimulatedFleet, settings: SimulationSettings, topics: Topic
         new_records(AsyncConsumer, n_consumers),
         new_records(ModernAnswer, _MODERN_ANSWERS),
         new_records(Counter, 1),
-        new_records(Write, n_groups * _WRITES),
+        new_records(Write, int(first_member[-1])),
         new_records(Answer, 2 * largest + 16),
         new_records(Counter, 1),
         progress,
@@ -328,15 +327,19 @@ def _doubled(records: Records[Record], of: type[Record]) -> Records[Record]:
 
 
 def _with_more_members(state: BatchState, groups: Ints32) -> BatchState:
-    """Double the member capacity of some groups."""
+    """Double the member capacity of some groups, and that of their pending writes."""
     before, sizes = state.first_member, np.diff(state.first_member)
     larger = _doubled_in(sizes, groups)
     first = _firsts(larger)
+    writes = _moved(state.writes, new_records(Write, int(first[-1])), before, first, sizes)
+    # A write is at its number modulo the capacity: in a doubled capacity at the same place or in the second half.
+    writes = _moved(state.writes, writes, before[groups], first[groups] + sizes[groups], sizes[groups])
     answers = new_records(Answer, max(len(state.answers), 2 * int(larger.max()) + 16))
     return state._replace(
         members=_moved(state.members, new_records(ClassicGroupMember, int(first[-1])), before, first, sizes),
         modern_members=_moved(state.modern_members, new_records(ModernMember, int(first[-1])), before, first, sizes),
         first_member=first,
+        writes=writes,
         answers=answers,
     )
 
@@ -377,7 +380,7 @@ def one_simulation(state: BatchState, fleet: SimulatedFleet, broker: Broker, g: 
         ClassicGroup(
             rows(state.groups)[g],
             rows(state.members[state.first_member[g] :]),
-            rows(state.writes[g * _WRITES :]),
+            rows(state.writes[state.first_member[g] :]),
             rows(state.answers),
             rows(state.answered),
             broker.config,
@@ -445,7 +448,7 @@ def store_decisions(
 def store_capacities(state: BatchState) -> BatchState:
     """Store the capacities of all arrays where the groups check them."""
     set_field(state.groups, "member_places", np.diff(state.first_member))
-    set_field(state.groups, "write_places", _WRITES)
+    set_field(state.groups, "write_places", np.diff(state.first_member))
     set_field(state.queues, "places", np.diff(state.first_place))
     written = state.written[0]
     written.rebalances_capacity, written.timeline_capacity = len(state.rebalances), len(state.timeline)

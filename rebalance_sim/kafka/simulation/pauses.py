@@ -39,14 +39,10 @@ def missing_room(simulation: ConsumerGroupSimulation) -> int:
     """Return which arrays may be too short for what the next event writes; ``Pause.RUNNING`` if none is."""
     base, written = simulation.base, simulation.base.written
     group, consumers = base.coordinator.group, base.progress.consumers
-    if group.made + 1 >= group.member_places:
+    if group.made + 1 >= group.member_places or group.writes - group.writes_ended >= group.write_places - 1:
         return Pause.ROOM_FOR_MEMBERS
-    # One event may answer all members, or schedule something for all consumers; and the group may have as many pending
-    # writes as it can hold.
-    if (
-        base.queue.length + max(group.member_count, consumers) + 8 >= base.queue.places
-        or group.writes - group.writes_ended >= group.write_places - 1
-    ):
+    # One event may answer all members, or schedule something for all consumers.
+    if base.queue.length + max(group.member_count, consumers) + 8 >= base.queue.places:
         return Pause.ROOM_FOR_EVENTS
     if (
         written.rebalances + REBALANCE_ROWS_PER_EVENT > written.rebalances_capacity

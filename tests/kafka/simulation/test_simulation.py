@@ -233,6 +233,16 @@ def test_a_static_member_returns_within_its_session_without_a_rebalance(version:
     assert played.progress().unowned_ms == calm.progress().unowned_ms + 2 * (back - stopped)
 
 
+def test_many_static_members_return_at_once() -> None:
+    """The coordinator writes all their new member ids to the log at the same time."""
+    members = [consumer(f"m-{i}", "t", instance_id=f"i-{i}", owned=[{"topic": "t", "partition": i}]) for i in range(40)]
+    restarts = [at(60_000, "restart", place, 5000) for place in range(40)]
+    played = play([History(members, events=restarts)], {"t": 40}, "4.3")
+    assert rebalances_of(played) == []
+    returned = [played.times(Subject.ASSIGNED, place)[-1] for place in range(40)]
+    assert 65_000 < min(returned) <= max(returned) < 66_100
+
+
 def test_a_static_member_that_returns_after_its_session_causes_two_rebalances() -> None:
     played = two_consumers(at(60_000, "restart", 1, 50_000), static=True, session_timeout_ms=45_000)
     reasons = [row[0] for row in rebalances_of(played)]
