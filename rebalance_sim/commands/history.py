@@ -16,10 +16,12 @@ from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.commands.validation.history import dumps_of, reading_of
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.offsets_topic import KAFKA
+from rebalance_sim.sources.offsets_topic.copied_topic import append_new
 from rebalance_sim.sources.offsets_topic.dump import Dump, open_dump
 from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, check
 from rebalance_sim.sources.offsets_topic.history import History, read_history, read_printed_history
@@ -66,9 +68,22 @@ def _read(run: Run, options: Namespace, dumps: Sequence[tuple[str, Dump]], topic
     first = dumps[0][1]
     if first.lines is not None:
         return read_printed_history(first.lines, reading, **given)
-    # Brokers have more records each time that they are read.
-    records = [run.stage(dump.records, "brokers") if where.startswith(KAFKA) else dump.records for where, dump in dumps]
+    records = [
+        _of_brokers(run, dump, options.keep) if where.startswith(KAFKA) else dump.records for where, dump in dumps
+    ]
     return read_history(records, reading, topics=topics, **given)
+
+
+def _of_brokers(run: Run, dump: Dump, copy: str) -> DataFrame:
+    """Return the brokers' records, which are more each time that they are read, or all of their copy."""
+    records = run.stage(dump.records, "brokers")
+    if not copy:
+        return records
+    run.report_progress(f"copying new records to {copy}")
+    exists = HadoopFiles(run.spark).exists(copy)
+    new = append_new(records, copy, run.spark.read.parquet(copy) if exists else None)
+    run.counts["copied"] = new
+    return run.spark.read.parquet(copy) if exists or new else records
 
 
 def _count(run: Run, history: History, on_bad_input: str) -> None:

@@ -325,6 +325,13 @@ def _history(groups: OptionGroups) -> None:
         help="read __consumer_offsets from dumps as for fleet; several, such as those of different days, are merged by "
         f"offset. Brokers, kafka:HOST:PORT,..., come last ({_NEEDS_PACKAGE})",
     )
+    add(
+        "--keep",
+        default="",
+        metavar="FOLDER",
+        help="copy the brokers' new records to Parquet files in this folder, and read all that it has: the copy grows "
+        "with each run, and outlives the topic's compaction",
+    )
     _of_real_cluster(groups)
     add(
         "--topics",
@@ -640,7 +647,7 @@ JOBS = {
         (
             "--offsets-topic dump --out out/history",
             "--offsets-topic dumps/monday,dumps/tuesday --groups billing,search --since 2026-03-01 --out out/history",
-            "--offsets-topic dumps,kafka:broker:9092 --out out/history",
+            "--offsets-topic kafka:broker:9092 --keep offsets-copy --out out/history",
         ),
     ),
     "explain": Job(

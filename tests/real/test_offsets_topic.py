@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tests.real.conftest import ALICE, alices_properties, allow
-from tests.real.test_topic_records import run_fleet
+from tests.real.test_topic_records import run_job
 from tests.support.cluster.broker import Broker
 
 pytestmark = pytest.mark.cluster
@@ -70,7 +70,7 @@ def test_groups_and_offsets_are_read_from_the_topic(
     spark.createDataFrame(topics, "topic string, partitions int, topic_id string").write.parquet(f"{tmp_path}/topics")
     arguments = ["--offsets-topic", f"kafka:{live_broker.sasl_bootstrap_servers}", "--topics", f"{tmp_path}/topics"]
     arguments += ["--command-config", alices_properties(tmp_path), "--out", f"{tmp_path}/out"]
-    done = run_fleet(arguments)
+    done = run_job("fleet", arguments)
     assert done.returncode == 0, done.stderr[-3000:]
     assert ALICE["alice"] not in done.stdout + done.stderr
     of_groups = F.col("group_id").isin([group for group, _ in assigned])
@@ -88,3 +88,27 @@ def test_groups_and_offsets_are_read_from_the_topic(
     record = (tmp_path / "out/_run.json").read_text()
     assert json.loads(record)["rows"]["rejected"] == {"offsets_topic": 0, "members": 0}
     assert ALICE["alice"] not in record
+
+
+def test_a_copy_grows_with_each_history(
+    spark: SparkSession, live_broker: Broker, assigned: dict[tuple[str, str], list[int]], tmp_path: Path
+) -> None:
+    """The second run adds what was committed since, and reads all that the first one has copied."""
+    brokers = f"kafka:{live_broker.sasl_bootstrap_servers}"
+    given = ["--offsets-topic", brokers, "--command-config", alices_properties(tmp_path), "--keep", f"{tmp_path}/copy"]
+    copied = []
+    for out in ("first", "second"):
+        done = run_job("history", [*given, "--out", f"{tmp_path}/{out}"])
+        assert done.returncode == 0, done.stderr[-3000:]
+        copied.append(json.loads((tmp_path / out / "_run.json").read_text())["rows"]["copied"])
+        late = Consumer({"bootstrap.servers": live_broker.bootstrap_servers, "group.id": f"late-{out}"})
+        late.commit(offsets=[TopicPartition(TOPIC, 0, 1)], asynchronous=False)
+        late.close()
+    copy = spark.read.parquet(f"{tmp_path}/copy")
+    assert copy.count() == copy.select("partition", "offset").distinct().count() == sum(copied)
+    assert copied[0] > copied[1] > 0
+    generations = [spark.read.parquet(f"{tmp_path}/{out}/generations") for out in ("first", "second")]
+    of_test = F.col("group_id").isin([group for group, _ in assigned])
+    first, second = (sorted(map(str, rows.where(of_test).collect())) for rows in generations)
+    assert first == second
+    assert {row.group_id for row in generations[0].where(of_test).collect()} == {group for group, _ in assigned}

@@ -74,23 +74,23 @@ def sent(live_broker: Broker) -> Broker:
     return live_broker
 
 
-def run_fleet(arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+def run_job(job: str, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     """Run the job in its own Spark with a verbose log, and the first of the packages that can be fetched."""
     for package in PACKAGES:
         if package in _unresolved:
             continue
-        done = _run_fleet(package, arguments)
+        done = _run_job(package, job, arguments)
         if "unresolved dependency" not in done.stdout + done.stderr:
             return done
         _unresolved.add(package)
     pytest.skip(f"Maven cannot fetch {' or '.join(PACKAGES)}")
 
 
-def _run_fleet(package: str, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+def _run_job(package: str, job: str, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     """The tests' session is started without the package."""
     settings = FOR_A_SHORT_LIFE | {"spark.jars.packages": package, "spark.log.level": "INFO"}
     return subprocess.run(
-        submitted("local[2]", ["fleet", *arguments], settings),
+        submitted("local[2]", [job, *arguments], settings),
         check=False,
         capture_output=True,
         text=True,
@@ -105,7 +105,7 @@ def test_records_are_in_the_predicted_partitions(spark: SparkSession, sent: Brok
     """No log contains the user's password, not even Spark's verbose one."""
     arguments = ["--bootstrap-servers", sent.sasl_bootstrap_servers, "--command-config", alices_properties(tmp_path)]
     arguments += ["--records-from", ",".join(PARTITIONS), "--out", f"{tmp_path}/out"]
-    done = run_fleet(arguments)
+    done = run_job("fleet", arguments)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "PlainLoginModule" not in done.stdout + done.stderr
     assert ALICE["alice"] not in done.stdout + done.stderr

@@ -24,6 +24,8 @@ def validate(options: Namespace, known: KnownFiles) -> None:
         raise UserError(f"--command-config: only allowed with --offsets-topic {KAFKA}HOST:PORT")
     if options.command_config:
         java_properties(read_client_properties(options.command_config))
+    if options.keep and not brokers:
+        raise UserError(f"--keep: only allowed with --offsets-topic {KAFKA}HOST:PORT, whose new records it copies")
     for where in dumps:
         if where not in brokers:
             known.check_exists("the dump", where)
