@@ -9,6 +9,7 @@ from rebalance_sim.api.history import BASES, REPLAY, backtest, prevention, score
 from rebalance_sim.commands.console import Line, Table, one_line
 from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.engine.history.backtest import AS_JOINED, DIFFERS, GENERATION_BEFORE, KNOWN
+from rebalance_sim.engine.history.prevention import SAVES
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.tables.inputs import union
@@ -111,7 +112,7 @@ def _misses(tested: DataFrame) -> list[Line]:
 
 def _prevented(prevented: DataFrame) -> list[Line]:
     """Return the sums over the groups that can make a change and would have had fewer rebalances."""
-    saves = prevented.where("possible AND rebalances_saved > 0 AND failing = 0")
+    saves = prevented.where(SAVES)
     sums = [F.sum(name).alias(name) for name in ("rebalances_saved", "rebalances", "unowned_ms_saved")]
     rows = saves.groupBy("setting", "value").agg(F.count("*").alias("groups"), *sums)
     order = (F.desc("rebalances_saved"), "setting", "value")

@@ -251,7 +251,7 @@ def test_the_console_names_the_worst_changes(before: Path, tmp_path: Path, capsy
         (["--previous", "{out}"], "--out: '{out}' is the input of --previous ('{out}'); allowed: a folder apart from"),
         (["--previous", "{folder}"], "--previous: '{folder}' is not the output of a finished run (no _run.json)"),
         (["--fail-on-new", "error"], "--fail-on-new: needs an earlier audit; give --previous"),
-        (["--previous", "{fleet}"], "--previous: '{fleet}' is the output of fleet; allowed: that of an audit"),
+        (["--previous", "{fleet}"], "--previous: '{fleet}' is the output of fleet; allowed: that of audit"),
     ],
 )
 def test_mistakes_take_one_line(
