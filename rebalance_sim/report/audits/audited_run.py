@@ -46,6 +46,11 @@ class AuditedRun:
         return self.run.rows(VERDICTS)
 
     @cached_property
+    def rules(self) -> Audit | None:
+        """The audit over the inputs that it read; None if they can no longer be read."""
+        return self.find_audit(self.run)
+
+    @cached_property
     def fleet(self) -> "AuditedRun | None":
         """The run that wrote its members, if that was one of ``fleet``, whose record is still there."""
         found = fleet_of(HadoopFiles(self.run.spark), self.run)

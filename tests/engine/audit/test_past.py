@@ -44,13 +44,12 @@ def hours(spark: SparkSession, *rows: dict[str, Any], prevention: list[dict[str,
 
 def test_the_hour_before_the_last_generation_counts(spark: SparkSession) -> None:
     """Generations that never became stable are rebalances; the first one is where the count begins."""
-    left, back = ({"cause_member": "a", "cause": cause} for cause in (Cause.LEFT, Cause.RESTARTED))
     (row,) = hours(
         spark,
         generation(1, 0),
         generation(2, 1),
-        generation(4, HOUR_MS, skipped=1, **left),
-        generation(5, HOUR_MS + 1, **back),
+        generation(4, HOUR_MS, Cause.LEFT, skipped=1, cause_member="a"),
+        generation(5, HOUR_MS + 1, Cause.RESTARTED, cause_member="a"),
         generation(5, HOUR_MS + 1, rewritten=True),
         generation(6, None),
     )
