@@ -13,9 +13,7 @@ from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.validation.simulate import with_settings
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
-from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.input_files import read_input
-from rebalance_sim.engine.runs.past_runs import HISTORY, tables_of_history
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import MEMBERS, OFFSETS, TOPICS
@@ -44,19 +42,7 @@ def audit_of_run(run: FinishedRun) -> Audit | None:
         seed=options.seed,
         assignors=tuple(own.values()),
         scenario=scenario,
-        history=_history(run, options),
     )
-
-
-def _history(run: FinishedRun, options: Namespace) -> dict[str, DataFrame]:
-    """Return the tables of the history that an audit read; none if it read none, or if they cannot be read."""
-    try:
-        return tables_of_history(
-            HadoopFiles(run.spark), getattr(options, HISTORY, ""), lambda *given: read_input(run.spark, *given)
-        )
-    except (PySparkException, UserError) as problem:
-        _LOG.warning("the history of groups is not shown: %s", problem)
-        return {}
 
 
 def _offsets(run: FinishedRun, options: Namespace) -> DataFrame | None:

@@ -198,6 +198,7 @@ TIERS = (
             "tests/engine/audit/test_audits.py",
             "tests/engine/audit/test_remedies.py",
             "tests/report/test_audit.py",
+            "tests/report/test_past_rebalances.py",
             "tests/report/test_pasted_commands.py",
             "tests/report/test_urgent_groups.py",
         ),

@@ -167,7 +167,7 @@ class _Details:
         self.has_inputs = rules is not None
         if rules is not None:
             self._predict(rules)
-        self.past = {} if rules is None else past_of_groups(rules.history, keys)
+        self.past = past_of_groups(audited.history, keys)
         self.topics = GroupLags(audited, rows, rules)
         self.restarts = restarts(audited, rows, verdicts, rules, named)
 

@@ -12,6 +12,7 @@ from rebalance_sim.engine.audit.coverage import Coverage
 from rebalance_sim.engine.audit.past import HOUR_MS
 from rebalance_sim.engine.history.backtest import DIFFERS, PREDICTED_FROM, by_basis, score
 from rebalance_sim.engine.history.stories import AT
+from rebalance_sim.engine.runs.past_runs import HISTORY
 from rebalance_sim.report.audits.audited_run import AuditedRun
 from rebalance_sim.report.lanes import UNITS
 from rebalance_sim.report.page import CLUSTER, GROUP, CellType, Column, Lane, LaneTable, Table, counts
@@ -25,7 +26,7 @@ SHOWN_MISSES = 20
 _DAY_MS = 86_400_000
 _LAST_MS = 253_402_300_800_000
 """The end of the calendar: the year 10000."""
-_MISS = (F.col("result") == DIFFERS) | (F.col("within_bounds") == F.lit(False))
+_MISS = f"result = '{DIFFERS}' OR NOT within_bounds"
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,9 @@ class FleetPast:
 
 def fleet_past(audited: AuditedRun) -> FleetPast | None:
     """Return the past of the audited clusters; None if the audit read no history."""
-    history = audited.rules.history if audited.rules else {}
+    history = audited.history
     if not history:
-        unread = audited.run.record["options"].get("history")
+        unread = audited.run.record["options"].get(HISTORY)
         return FleetPast("The history that the audit read can no longer be read.") if unread else None
     verdicts, generations = audited.run.table(VERDICTS), history[GENERATIONS.name]
     coverage = Coverage.of(generations, verdicts)

@@ -23,7 +23,7 @@ SHOWN_GENERATIONS = 500
 """Generations of a group that are drawn: the last."""
 LISTED_GENERATIONS = 8
 """Of these, generations that are listed with their evidence."""
-_COLUMNS = 200
+_PLACES = 100
 """Places for marks in a lane: generations that are closer together share one, so that a lane stays small."""
 _DAY_MS = 86_400_000
 _KEYS = ["cluster", "group_id"]
@@ -117,9 +117,13 @@ def _left_out(story: Row, rows: Sequence[Row], timed: Sequence[Row]) -> Iterator
 
 def _lane(name: str, style: str, rows: Sequence[Row], text: str, first: int, last: int) -> Lane:
     """Return a lane with a mark for each generation; marks that are close together are one."""
-    width = UNITS // _COLUMNS
-    columns = sorted({(_COLUMNS - 1) * (row["at_ms"] - first) // max(last - first, 1) for row in rows})
-    return Lane(name, ((style, "".join(f"M{width * column} 0h{width}v10h-{width}z" for column in columns)),), text)
+    width = UNITS // _PLACES
+    marks: list[tuple[int, int]] = []
+    for place in sorted({(_PLACES - 1) * (row["at_ms"] - first) // max(last - first, 1) for row in rows}):
+        begin = marks.pop()[0] if marks and marks[-1][1] == place else place
+        marks.append((begin, place + 1))
+    drawn = "".join(f"M{width * begin} 0h{width * (end - begin)}v10H{width * begin}z" for begin, end in marks)
+    return Lane(name, ((style, drawn),), text)
 
 
 def _ticks(first: int, last: int) -> tuple[tuple[float, str], ...]:
