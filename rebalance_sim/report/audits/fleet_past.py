@@ -74,13 +74,7 @@ def fleet_past(audited: AuditedRun) -> FleetPast | None:
 
 
 def _score(rows: Sequence[tuple[str, Row]], whose: str) -> str:
-    r"""Return how often predictions would have been right, how many were not, and how many do not count.
-
-    >>> row = Row("equal", "differs", "not_predictable", "inputs_incomplete", "outside_bounds")(4, 1, 2, 0, 0)
-    >>> print(_score([("what members sent", row)], "this cluster's"))
-    The predictor would have been right in 4 of 5 of this cluster's own last rebalances from what members sent (not \
-counted: 2 not predictable). 1 miss is listed:
-    """
+    """Return how often predictions would have been right, how many were not, and how many do not count."""
     if not rows:
         return ""
     right = [f"{count(row['equal'])} of {count(row['equal'] + row['differs'])}" for _, row in rows]
@@ -92,6 +86,11 @@ counted: 2 not predictable). 1 miss is listed:
 
 
 def _not_counted(row: Row) -> str:
+    """Return how many generations were not predicted.
+
+    >>> _not_counted(Row("not_predictable", "inputs_incomplete")(2, 1))
+    ' (not counted: 2 not predictable and 1 with incomplete inputs)'
+    """
     kinds = (("not_predictable", "not predictable"), ("inputs_incomplete", "with incomplete inputs"))
     left_out = [f"{count(row[name])} {what}" for name, what in kinds if row[name]]
     return f" (not counted: {enumerated(left_out)})" if left_out else ""
