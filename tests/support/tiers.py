@@ -196,6 +196,7 @@ TIERS = (
         "audits",
         (
             "tests/engine/audit/test_audits.py",
+            "tests/engine/audit/test_past.py",
             "tests/engine/audit/test_remedies.py",
             "tests/report/test_audit.py",
             "tests/report/test_past_rebalances.py",

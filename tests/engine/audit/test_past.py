@@ -11,6 +11,7 @@ from rebalance_sim.engine.audit.finding import Finding
 from rebalance_sim.engine.audit.group import LAST_HOUR, Group, TopicFacts
 from rebalance_sim.engine.audit.past import HOUR_MS, last_hours
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.history.causes import Cause
 from rebalance_sim.tables import FINDINGS, GENERATIONS, PREVENTION, VERDICTS
@@ -18,6 +19,7 @@ from tests.engine.audit.test_audits import found, group_of
 from tests.engine.audit.test_findings import GENERATIONS as OF_CAPTURE
 from tests.engine.audit.test_findings import with_members
 from tests.support.rows import contents, member, members, table, topics
+from tests.support.spark_settings import set_for_a_while
 
 pytestmark = pytest.mark.usefixtures("small_runs")
 
@@ -145,8 +147,15 @@ def test_an_older_history_leaves_the_finding_to_the_capture() -> None:
     assert finding.description == "40 rebalances within 1,800.0 s, up to generation 140"
 
 
-def test_an_audit_has_no_groups_of_the_past_alone(spark: SparkSession) -> None:
+@pytest.mark.scale
+@pytest.mark.parametrize("keeps_rows", ["true", "false"])
+def test_an_audit_has_no_groups_of_the_past_alone(spark: SparkSession, keeps_rows: str) -> None:
     """And without a history it has the same rows; a group of the same name in another cluster is another one."""
+    with set_for_a_while(spark, {KEEPS_ROWS: keeps_rows}):
+        _compare_audits(spark)
+
+
+def _compare_audits(spark: SparkSession) -> None:
     fleet = members(spark, member("m", ["range"], ["t"]))
     rows = [generation(number, number) for number in range(21)]
     rows += [row | {"group_id": "gone"} for row in rows] + [row | {"cluster": "other"} for row in rows]
