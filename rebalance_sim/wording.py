@@ -1,6 +1,7 @@
 """Numbers, names and keys as messages and pages show them."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 
 def plural_of(number: int, one: str, several: str = "") -> str:
@@ -27,6 +28,18 @@ def duration(milliseconds: float) -> str:
     unit, number = next((unit, of) for unit, size, most in units if (of := milliseconds / 1000 / size) < most)
     has_digit = unit in ("h", "days") and number < 9.95
     return f"{number:,.{int(has_digit)}f} {unit}"
+
+
+def utc_time(at_ms: int | None) -> str | None:
+    """Return a time in UTC; None if it is unknown, or in no year of the calendar.
+
+    >>> utc_time(1_500), utc_time(10**18)
+    ('1970-01-01 00:00:01', None)
+    """
+    try:
+        return None if at_ms is None else f"{datetime.fromtimestamp(at_ms // 1000, UTC):%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def enumerated(names: Sequence[str], last: str = "and") -> str:

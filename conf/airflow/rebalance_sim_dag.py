@@ -54,6 +54,11 @@ PARAMS = {
         type=["null", "string"],
         description="records table in Parquet, for partition; {logical_date} is replaced by the run's",
     ),
+    "history": Param(
+        None,
+        type=["null", "string"],
+        description="folder that the job history wrote, for the audit; {logical_date} is replaced by the run's",
+    ),
     "kafka_version": Param(None, type=["null", "string"], description="Kafka release whose rules apply"),
     "strategy": Param("elected", type="string", minLength=1, description="elected, all, or assignors with commas"),
     "scenario": Param(
@@ -173,6 +178,7 @@ with DAG(
             given("max_rejected_share"),
             # The last finished one before this date; the first day there is none.
             "--previous={{ params.output }}/logical_date=*/audit",
+            f"--history={dated('history')}",
             given("fail_on_new"),
             f"--out={RUN}/audit",
         ],

@@ -3,7 +3,7 @@
 The tables and their columns are described in ``rebalance_sim.tables``; docs/audit.md lists the kinds of findings.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TypedDict, Unpack
@@ -15,15 +15,17 @@ from rebalance_sim.api.records import PlacedRecords
 from rebalance_sim.api.simulation import SimulationOptions, lag_costs_in_order, simulations_of
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.facts import group_facts, topic_facts
-from rebalance_sim.engine.audit.group import LAG_TREND
+from rebalance_sim.engine.audit.group import LAG_TREND, LAST_HOUR
 from rebalance_sim.engine.audit.group_audit import GroupAudit
 from rebalance_sim.engine.audit.judgement import Judgement, verdicts_in_order
+from rebalance_sim.engine.audit.past import last_hours
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.lag import lag_balance, partition_lag, topic_lag
 from rebalance_sim.engine.groups.lag_trends import lag_trends
 from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED, OF_LIBRARY
+from rebalance_sim.engine.runs.session_runs import check_tables
 from rebalance_sim.engine.simulation.variations import Variation, variations
 from rebalance_sim.engine.spark.caching import cached
 from rebalance_sim.engine.spark.driver_rows import collected, in_driver, where_in
@@ -46,6 +48,7 @@ from rebalance_sim.tables import (
     ELECTIONS,
     EXPIRING_OFFSETS,
     FINDINGS,
+    GENERATIONS,
     LAG_BALANCE,
     LAG_COSTS,
     LAST_ASSIGNMENTS,
@@ -88,6 +91,11 @@ class AuditOptions(TypedDict, total=False):
     """Groups that the cluster lists, of any type: adds those that no other table shows."""
     rejects: DataFrame
     """Rows of groups that were rejected before: groups whose members are all among them are audited as unknown."""
+    history: Mapping[str, DataFrame]
+    """The tables of a history, by name: ``generations`` says why groups rebalanced repeatedly, ``prevention`` what
+    would have prevented it. A page also shows ``backtest``."""
+    read_at_ms: int
+    """When the groups were read from brokers, as Unix time: rebalances of the history an hour before are past."""
     partitions_after: DataFrame
     """Topics that are to grow, with their new partitions: adds findings about the keys that move. Needs records."""
 
@@ -177,6 +185,13 @@ class Audit:
         records = options.get("records")
         self.placed = None if records is None else PlacedRecords(topics, records)
         """The records beside the topics they are sent to; None without records."""
+        self.history = options.get("history", {})
+        """The tables of a history, by name; empty without one."""
+        if self.history:
+            check_tables("history", self.history)
+        if self.history and GENERATIONS.name not in self.history:
+            raise UserError(f"history: there is no table {GENERATIONS.name}")
+        self._read_at_ms = options.get("read_at_ms", 0)
         after = options.get("partitions_after")
         if after is not None and records is None:
             raise UserError("partitions_after: needs records, whose keys may move")
@@ -212,7 +227,8 @@ class Audit:
         """
         members = fit(self.members, MEMBERS)
         beside = self._tables_beside(usable(members), stage)
-        facts = replace(topic_facts(beside, self._topics_in_driver), elapsed_ms=self._elapsed_ms)
+        of_topics = topic_facts(beside, self._topics_in_driver)
+        facts = replace(of_topics, elapsed_ms=self._elapsed_ms, read_at_ms=self._read_at_ms)
         assumed_ms = assumed_latencies(self.scenario)
         audit = self._audit(Judgement(self.clusters, self._thresholds, facts, self.scenario.name, assumed_ms))
         derived: dict[str, Transformation] = {VERDICTS.name: verdicts_in_order}
@@ -246,6 +262,8 @@ class Audit:
         rejects = [*self._rejects_of_groups, *([] if self._earlier is None else [self._earlier])]
         if rejects:
             found[REJECTS.name] = union(rejects)
+        if self.history:
+            found[LAST_HOUR] = last_hours(self.history)
         if self.placed is not None:
             found[RECORD_PARTITIONS.name] = stage(self.placed.record_partitions(), RECORD_PARTITIONS.name)
             found[TOPICS_AT_RISK.name] = self.placed.topics_at_risk(found[RECORD_PARTITIONS.name])

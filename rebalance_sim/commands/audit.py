@@ -30,15 +30,17 @@ from rebalance_sim.commands.validation.fleet import has_source
 from rebalance_sim.commands.validation.report import missing_library
 from rebalance_sim.commands.validation.simulate import with_settings
 from rebalance_sim.defaults import AUDIT_TITLE
+from rebalance_sim.engine.audit.coverage import Coverage
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.news import is_new_at
-from rebalance_sim.engine.audit.since import Since, elapsed_ms
+from rebalance_sim.engine.audit.since import Since, elapsed_ms, read_at_ms
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.audit.unread import Unread, keeps_rejected_members
 from rebalance_sim.engine.runs.assumed import LIBRARY, RELEASE
 from rebalance_sim.engine.runs.earlier_audits import previous_audit
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.past_runs import tables_of_history
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun, fleet_of
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.spark.driver_rows import where_null
@@ -50,6 +52,7 @@ from rebalance_sim.tables import (
     BALANCE,
     ELECTIONS,
     FINDINGS,
+    GENERATIONS,
     LISTED_GROUPS,
     MEMBERS,
     OFFSETS,
@@ -123,6 +126,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run = new_run(spark, "audit", options)
     source = _read_source(run, options) if from_source else []
     fleet, read_by = _Fleet.read(run, options), fleet_of(HadoopFiles(spark), RecordedRun(run.out, run.record()))
+    read = read_by.record if read_by else run.record()
+    past = tables_of_history(HadoopFiles(spark), options.history, run.read)
     before = _offsets_before(run, previous, thresholds)
     earlier = _rejected_earlier(run, read_by)
     rules = Audit(
@@ -135,6 +140,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
         thresholds=thresholds,
         scenario=scenario,
         elapsed_ms=before[1] if before else 0,
+        history=past,
+        read_at_ms=read_at_ms(read),
         **({} if fleet.records is None else {"records": fleet.records}),
         **({} if fleet.after is None else {"partitions_after": fleet.after}),
         **({} if fleet.listed is None else {"listed_groups": fleet.listed}),
@@ -148,6 +155,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
     written = run.write_outcomes(audited, [name for name in audited if name != REJECTS.name])
     rejects = write_rejects(run, union([audited[REJECTS.name], *rules.rejects_beside]), options.on_bad_input)
     fleet.count(run, audited.used_topics or 0, rejects)
+    if past:
+        number = run.number_of(past[GENERATIONS.name])
+        run.count_rows(GENERATIONS.name, number, number, 0)
     run.assumptions = [
         *earlier_assumptions(spark, options.members),
         *simulation_assumptions(scenario),
@@ -174,7 +184,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         ended.append(f"no finished audit matches {asked}: nothing is compared")
     findings = summarise_findings(written[FINDINGS.name], written[VERDICTS.name], unread.sentence, since)
     lag = [] if fleet.offsets is None else total_lag(LagTables.of(written))
-    print_summary([*findings, *lag, *source, *ended])
+    print_summary([*findings, *lag, *_about_history(past, written[VERDICTS.name], read["started"]), *source, *ended])
     _check_complete(unread, options)
     _check_news(since, options)
 
@@ -187,6 +197,14 @@ def _offsets_before(run: Run, previous: RecordedRun | None, thresholds: Threshol
     if fleet is None or OFFSETS.name not in fleet.written or elapsed < thresholds.growth_minutes * _MINUTE_MS:
         return None
     return run.read(OFFSETS, fleet.path(OFFSETS.name), fleet.output_format), elapsed
+
+
+def _about_history(past: Mapping[str, DataFrame], verdicts: DataFrame, read: str) -> list[Line]:
+    """Return how much of a history is about the audited groups, which were ``read`` then; nothing without one."""
+    if not past:
+        return []
+    coverage = Coverage.of(past[GENERATIONS.name], verdicts)
+    return [f"history: {coverage.sentence}", *(f"  {note}" for note in coverage.notes(read))]
 
 
 def _rejected_earlier(run: Run, read_by: RecordedRun | None) -> DataFrame | None:

@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 from rebalance_sim.api.history import BASES, REPLAY, backtest, prevention, score
 from rebalance_sim.commands.console import Line, Table, one_line
 from rebalance_sim.commands.simulate import simulation_assumptions
-from rebalance_sim.engine.history.backtest import AS_JOINED, DIFFERS, GENERATION_BEFORE, KNOWN
+from rebalance_sim.engine.history.backtest import AS_JOINED, DIFFERS, PREDICTED_FROM, by_basis
+from rebalance_sim.engine.history.prevention import SAVES
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.tables.inputs import union
@@ -25,7 +26,6 @@ _TIMES = (
     "past rebalances are simulated as if members had left with LeaveGroup when the first generation without them was "
     "complete, and started again just before the generation that has them back"
 )
-_FROM = {AS_JOINED: "what the members sent", GENERATION_BEFORE: "the generation before"}
 _COUNTS = ("generations", "equal", "differs", "not_predictable", "outside_bounds", "inputs_incomplete")
 
 
@@ -76,12 +76,10 @@ def prediction_assumptions(tables: Mapping[str, DataFrame]) -> list[str]:
 
 
 def _scores(scored: DataFrame) -> list[Line]:
-    """Return a row for each basis; ``known`` are equal ones of which other generations show all partition counts."""
-    sums = [F.sum(name).alias(name) for name in _COUNTS]
-    known = F.sum(F.when(F.col("partition_counts") == KNOWN, F.col("equal")).otherwise(0)).alias("known")
-    rows = {row["basis"]: row for row in scored.groupBy("basis").agg(*sums, known).collect()}
+    """Return a row for each basis."""
+    rows = {row["basis"]: row for row in by_basis(scored).collect()}
     names = (*_COUNTS, "known")
-    cells = [(text, *(rows[basis][name] for name in names)) for basis, text in _FROM.items() if basis in rows]
+    cells = [(text, *(rows[basis][name] for name in names)) for basis, text in PREDICTED_FROM.items() if basis in rows]
     if not cells:
         return []
     header = (
@@ -111,7 +109,7 @@ def _misses(tested: DataFrame) -> list[Line]:
 
 def _prevented(prevented: DataFrame) -> list[Line]:
     """Return the sums over the groups that can make a change and would have had fewer rebalances."""
-    saves = prevented.where("possible AND rebalances_saved > 0 AND failing = 0")
+    saves = prevented.where(SAVES)
     sums = [F.sum(name).alias(name) for name in ("rebalances_saved", "rebalances", "unowned_ms_saved")]
     rows = saves.groupBy("setting", "value").agg(F.count("*").alias("groups"), *sums)
     order = (F.desc("rebalances_saved"), "setting", "value")

@@ -305,6 +305,13 @@ def _audit(groups: OptionGroups) -> None:
         help="folder of an earlier audit: report what has changed since. Of a pattern such as 'out/*/audit', the last "
         "finished audit by name, before --out if that matches too; without one, nothing is compared",
     )
+    groups.input.add_argument(
+        "--history",
+        default="",
+        metavar="DIR",
+        help="folder that history wrote: show why groups rebalanced repeatedly, what would have prevented that, when "
+        "the fleet rebalanced, and how often predictions would have been right",
+    )
     groups.output.add_argument(
         f"--{FAIL_ON_NEW}",
         choices=list(FINDING_CHECKS),

@@ -125,6 +125,19 @@ class Rollout:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class LaneTable:
+    """Lanes one below the other on one axis, each with a name and what it shows in words."""
+
+    caption: str
+    columns: tuple[str, str, str]
+    """Titles of the names, of the axis, and of the words."""
+    ticks: tuple[tuple[float, str], ...]
+    """Positions on the axis in per cent, with labels."""
+    lanes: tuple[Lane, ...]
+    note: str = ""
+
+
 Block = Chart | Table | Rollout | str
 """A component of a part; a string is a paragraph."""
 

@@ -78,7 +78,7 @@ def address(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
 
 @pytest.fixture(scope="module")
 def hostile_audit(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return (write_hostile_audit(tmp_path_factory.mktemp("hostile-audit")) / "report.html").as_uri()
+    return (write_hostile_audit(spark, tmp_path_factory.mktemp("hostile-audit")) / "report.html").as_uri()
 
 
 @pytest.fixture(scope="module")
@@ -470,6 +470,26 @@ def test_nothing_is_wider_than_the_window(
         drawing = page.locator("figure").first.get_by_role("img")
         scale = drawing.evaluate("drawing => drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width")
         assert 0.9 <= scale <= 1
+    page.close()
+
+
+def test_past_rebalances_are_whole_on_a_phone(browser: Browser, hostile_audit: str) -> None:
+    """The calendar, and the strip of a group: each lane is drawn within the window, and has its words."""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(hostile_audit)
+    page.locator(".score a").click()
+    page.locator(".affected a").first.click()
+    for table in ("#history .lanes", ".group:target [id$=-history-caption] + .lanes"):
+        lanes = page.locator(f"{table} tbody tr")
+        assert lanes.count() >= 4
+        for lane in lanes.all():
+            box = lane.locator("svg").bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert 300 < box["x"] + box["width"] <= 390
+            assert lane.locator("svg path").count() == 1
+            assert lane.locator("td").last.inner_text()[0].isdigit()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.close()
 
 

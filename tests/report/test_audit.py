@@ -489,8 +489,8 @@ def test_terms_of_many_groups_keep_the_page_small() -> None:
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return (write_hostile_audit(tmp_path_factory.mktemp("hostile")) / "report.html").read_text()
+def hostile(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return (write_hostile_audit(spark, tmp_path_factory.mktemp("hostile")) / "report.html").read_text()
 
 
 @pytest.mark.scale

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
 from tests.support.finished_runs import HOSTILE, SCRIPT, hostile_run
+from tests.support.past_rebalances import write_history
 
 
 def write_hostile_page(spark: SparkSession, folder: Path) -> Path:
@@ -18,8 +19,8 @@ def write_hostile_page(spark: SparkSession, folder: Path) -> Path:
     return out
 
 
-def write_hostile_audit(folder: Path) -> Path:
-    """Audit a fleet whose groups, members, topics and assignors have hostile names; return the folder of its page."""
+def write_hostile_audit(spark: SparkSession, folder: Path) -> Path:
+    """Audit a fleet with a history, of hostile names in all places; return the folder of its page."""
     topics = [{"cluster": name, "topic": name, "partitions": 4} for name in HOSTILE]
     members = [_member(name, number) for name in HOSTILE for number in range(3)]
     tables: dict[str, list[dict[str, Any]]] = {"topics": topics, "members": members}
@@ -27,7 +28,8 @@ def write_hostile_audit(folder: Path) -> Path:
         (folder / f"{name}.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     out = folder / "audit <&'\""
     given = [part for name in tables for part in (f"--{name}", str(folder / f"{name}.json"))]
-    assert main(["audit", *given, "--out", str(out)]) == 0
+    past = write_history(spark, folder / "history", [(name, name) for name in HOSTILE])
+    assert main(["audit", *given, "--history", past, "--out", str(out)]) == 0
     return out
 
 

@@ -197,8 +197,10 @@ TIERS = (
         (
             "tests/engine/audit/test_audits.py",
             "tests/engine/audit/test_news.py",
+            "tests/engine/audit/test_past.py",
             "tests/engine/audit/test_remedies.py",
             "tests/report/test_audit.py",
+            "tests/report/test_past_rebalances.py",
             "tests/report/test_pasted_commands.py",
             "tests/report/test_urgent_groups.py",
         ),

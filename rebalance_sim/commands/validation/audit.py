@@ -11,6 +11,7 @@ from rebalance_sim.commands.validation.known_files import KnownFiles
 from rebalance_sim.commands.validation.simulate import with_settings
 from rebalance_sim.engine.runs.earlier_audits import previous_audit
 from rebalance_sim.engine.runs.files import Files, LocalFiles
+from rebalance_sim.engine.runs.past_runs import past_run
 from rebalance_sim.engine.runs.recorded_runs import recorded_run
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
@@ -30,6 +31,8 @@ def validate(options: Namespace, known: KnownFiles) -> None:
         raise UserError(f"--{FAIL_ON_NEW}: needs an earlier audit; give --previous")
     if options.previous and known.knows(options.previous):
         previous_audit(LocalFiles(), options.previous, options.out)
+    if options.history and known.knows(options.history):
+        past_run(LocalFiles(), options.history)
     found = Namespace(**vars(options))
     if has_source(options):
         validate_source(options, known)

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from rebalance_sim.engine.audit.group import COMMITS, LAG_TREND, TopicFacts
+from rebalance_sim.engine.audit.group import COMMITS, LAG_TREND, LAST_HOUR, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import key_facts
 from rebalance_sim.engine.groups.group_batches import collect_members
 from rebalance_sim.engine.groups.group_plan import GroupPlan
@@ -18,6 +18,7 @@ from rebalance_sim.engine.groups.lag import partition_lag
 from rebalance_sim.engine.groups.whole_groups import group_starts, names_of_groups, nest
 from rebalance_sim.engine.spark.driver_rows import DriverRows, keeps_rows
 from rebalance_sim.engine.tables.arrow import lists, numbers
+from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.tables import (
     EXPIRING_OFFSETS,
     LISTED_GROUPS,
@@ -42,6 +43,7 @@ FACTS = {
     ),
     LAG_TREND: ("furthest", "slowest", "growing", "growing_partitions", "growing_records"),
     LISTED_GROUPS.name: ("type", "protocol_type", "state", "members"),
+    LAST_HOUR: ("generations", "first_ms", "last_ms", "causes", "rebalances", "generation", "prevented"),
 }
 """Columns of the tables that an audit reads beside members."""
 _ABOUT_CLIENTS = "consumers"
@@ -52,7 +54,7 @@ def group_facts(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """Return the rows about groups, by the table that they come from: ``cluster, group_id, COLUMNS``.
 
     ``tables`` are members, and some of offsets, ``expiring_offsets``, ``topic_lag``, ``lag_trend``, listed groups
-    (usable rows) and rejects.
+    (usable rows), rejects, and ``last_hour``, whose other groups are left out: they were only in the past.
     """
     found = {name: tables[name] for name in (TOPIC_LAG.name, LAG_TREND, LISTED_GROUPS.name) if name in tables}
     if REJECTS.name in tables:
@@ -65,6 +67,9 @@ def group_facts(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
             .agg(F.count("*").alias("partitions"), F.min("expires_at_ms").alias("first_expires_at_ms"))
         )
         found[COMMITS] = _commits(tables[MEMBERS.name], tables[OFFSETS.name])
+    if LAST_HOUR in tables:
+        known = union([rows.select(*_KEYS) for rows in (tables[MEMBERS.name], *found.values())])
+        found[LAST_HOUR] = tables[LAST_HOUR].join(known, _KEYS, "left_semi")
     return {name: rows.where("group_id <> ''").select(*_KEYS, *FACTS[name]) for name, rows in found.items()}
 
 

@@ -51,6 +51,8 @@ OWNED_NOW = "owned_now"
 """Rows of topics by member that owns partitions of them, of groups whose assignment is not predicted."""
 LAG_TREND = "lag_trend"
 """The row of how the lag of a group has changed since an earlier audit: ``lag_trends``."""
+LAST_HOUR = "last_hour"
+"""The row about the hour before the last generation in the history of a group: ``last_hours``."""
 COMMITS = "commits"
 """Rows of members with lag: their latest commit, and the lag of the partitions that they own."""
 
@@ -65,6 +67,8 @@ class TopicFacts:
     """Clusters with a topic whose replicas have racks."""
     latest_commit_ms: Mapping[str, int] = field(default_factory=dict)
     """By cluster, the time of the latest commit."""
+    read_at_ms: int = 0
+    """When the groups were read from brokers; 0 if that is unknown."""
     elapsed_ms: int = 0
     """Since the earlier audit whose offsets are compared; 0 without."""
     partitions: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -216,6 +220,11 @@ class Group:
     def lag_trend(self) -> Row | None:
         """How the lag of its partitions has changed; None if no earlier audit shows it."""
         return self._only(LAG_TREND)
+
+    @property
+    def last_hour(self) -> Row | None:
+        """The hour before its last generation; None if no history has it."""
+        return self._only(LAST_HOUR)
 
     @property
     def total_lag(self) -> int | None:

@@ -5,15 +5,26 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rebalance_sim.engine.audit import lags
-from rebalance_sim.engine.audit.changes import in_restarts, rebalance_timeout, session_timeout, setting
+from rebalance_sim.engine.audit.changes import (
+    how_to_change,
+    in_restarts,
+    is_possible,
+    rebalance_timeout,
+    session_timeout,
+    setting,
+    settings_of,
+)
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of, records_of
+from rebalance_sim.engine.audit.past import HOUR_MS
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.engine.history.stories import in_words
 from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.clients.library import INSTANCE_ID, POLL_INTERVAL, POLL_RECORDS, REBALANCE_TIMEOUT
 from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
-from rebalance_sim.tables import LISTED_GROUPS, OFFSETS, REBALANCING_STATES
+from rebalance_sim.tables import GENERATIONS, LISTED_GROUPS, OFFSETS, REBALANCING_STATES
+from rebalance_sim.wording import plural, utc_time
 
 WITHOUT_LEADER = Kind(
     "partitions-without-leader",
@@ -118,7 +129,14 @@ REPEATED = Kind(
     "Unless the group is being deployed, look in the consumers' logs for why they leave and rejoin: {polls}sessions "
     "that expire, restarts.",
     decisive="rebalances",
+    needs=GENERATIONS.name,
 )
+REPEATED_IN_HISTORY = replace(
+    REPEATED,
+    description="{story}; the last, generation {generation}, at {at} UTC",
+    recommendation=f"{REPEATED.recommendation}{{prevented}}",
+)
+"""Of a group whose history shows why."""
 OVERDUE = Kind(
     "commits-overdue",
     Severity.WARNING,
@@ -141,7 +159,6 @@ KINDS = (
     *(WITHOUT_LEADER, REJECTED, UNREAD, *lags.KINDS, NOT_DESCRIBED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
     *(REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
 )
-_HOUR_MS = 3_600_000
 _GENERATIONS = ("generation", "generation_at_ms", "earlier_generation", "earlier_generation_at_ms")
 
 
@@ -188,10 +205,10 @@ def _expiry(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         return
     figures = {"partitions": expiring["partitions"]}
     first_ms = expiring["first_expires_at_ms"]
-    if first_ms is None or latest_ms is None or first_ms - latest_ms > thresholds.expiry_hours * _HOUR_MS:
+    if first_ms is None or latest_ms is None or first_ms - latest_ms > thresholds.expiry_hours * HOUR_MS:
         yield Finding(EMPTY, figures)
         return
-    yield Finding(EXPIRE, figures | {"hours": max((first_ms - latest_ms) // _HOUR_MS, 0)})
+    yield Finding(EXPIRE, figures | {"hours": max((first_ms - latest_ms) // HOUR_MS, 0)})
 
 
 def _short_sessions(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
@@ -297,27 +314,78 @@ def _between_polls(group: Group) -> dict[str, str]:
 
 
 def _rebalances(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
-    """Yield the findings about rebalances when the group was read, or in the hour before.
+    """Yield the findings about rebalances when the group was read, or in the hour before its last generation.
 
-    The last generation and an earlier one give the number of rebalances between them, although the log of
-    ``__consumer_offsets`` is compacted.
+    A last generation that is an hour older than the latest commit of the cluster is past.
     """
     state = next((member["group_state"] for member in group.members if member["group_state"]), None)
     if state in REBALANCING_STATES:
         yield Finding(REBALANCING, names={"state": state})
+    since_ms = group.topics.latest_commit_ms.get(group.cluster, group.topics.read_at_ms) - HOUR_MS
+    found = _from_history(group, thresholds, since_ms) or _from_generations(group, thresholds, since_ms)
+    if found is not None:
+        yield found
+
+
+def _from_history(group: Group, thresholds: Thresholds, since_ms: int) -> Finding | None:
+    """Return the finding about rebalances of the past, with the cause of most, and what would have prevented them."""
+    last = group.last_hour
+    if last is None or last["last_ms"] < since_ms or last["rebalances"] < thresholds.rebalances_per_hour:
+        return None
+    span_ms = last["last_ms"] - last["first_ms"]
+    figures = {"rebalances": last["rebalances"], "span_ms": span_ms, "generation": last["generation"]}
+    at = utc_time(last["last_ms"]) or f"{last['last_ms']} ms"
+    names = {"story": in_words(last), "at": at, "polls": _polls(group), "prevented": ""}
+    finding = Finding(REPEATED_IN_HISTORY, figures, names)
+    prevented = [row for row in last["prevented"] or () if is_possible(group, row["setting"], row["value"], thresholds)]
+    best = max(prevented, key=_most_prevented, default=None)
+    return finding if best is None else _with_prevention(group, finding, best)
+
+
+def _most_prevented(row: Row) -> tuple[int, int, str, str]:
+    return row["rebalances_saved"], row["unowned_ms_saved"], row["setting"], row["value"]
+
+
+def _with_prevention(group: Group, finding: Finding, best: Row) -> Finding:
+    """Add the setting that would have prevented most rebalances of the group's whole history."""
+    saved, longer_ms = best["rebalances_saved"], -best["unowned_ms_saved"]
+    of, longer = plural(best["rebalances"], "rebalance"), f", with {longer_ms / 1000:,.1f} s more partition downtime"
+    prevented = (
+        f" {how_to_change(group, best['setting'], best['value'])} In its history, simulated again, that would have "
+        f"prevented {saved:,} of {of}{longer if longer_ms > 0 else ''}."
+    )
+    return replace(
+        finding,
+        names={**finding.names, "prevented": prevented},
+        settings=settings_of(group, best["setting"], best["value"]),
+        saving={name: best[name] for name in ("rebalances_saved", "unowned_ms_saved")},
+    )
+
+
+def _from_generations(group: Group, thresholds: Thresholds, since_ms: int) -> Finding | None:
+    """Return the finding about rebalances between the last generation and an earlier one.
+
+    They give the number of rebalances between them, although the log of ``__consumer_offsets`` is compacted.
+    """
     timed = [member for member in group.members if all(member[name] is not None for name in _GENERATIONS)]
     last = max(timed, key=lambda member: int(member["generation_at_ms"]), default=None)
-    if last is None or last["generation_at_ms"] < group.topics.latest_commit_ms.get(group.cluster, 0) - _HOUR_MS:
-        return
+    if last is None or last["generation_at_ms"] < since_ms:
+        return None
     figures = {
         "rebalances": last["generation"] - last["earlier_generation"],
         "span_ms": last["generation_at_ms"] - last["earlier_generation_at_ms"],
         "generation": last["generation"],
     }
-    if figures["rebalances"] >= thresholds.rebalances_per_hour and figures["span_ms"] <= _HOUR_MS:
-        has_interval = POLL_INTERVAL in group.record.settings
-        polls = f"polls that take longer than {setting(group, POLL_INTERVAL)}, " if has_interval else ""
-        yield Finding(REPEATED, figures, {"polls": polls})
+    if figures["rebalances"] < thresholds.rebalances_per_hour or figures["span_ms"] > HOUR_MS:
+        return None
+    return Finding(REPEATED, figures, {"polls": _polls(group)})
+
+
+def _polls(group: Group) -> str:
+    """Return that polls may take too long, as a part of a list, if the group's clients have a limit for them."""
+    if POLL_INTERVAL not in group.record.settings:
+        return ""
+    return f"polls that take longer than {setting(group, POLL_INTERVAL)}, "
 
 
 def _session_ms(group: Group, member: Row) -> int | None:

@@ -115,6 +115,16 @@ def elapsed_ms(now: Record, before: Record) -> int:
     return max(round(elapsed.total_seconds() * 1000), 0)
 
 
+def read_at_ms(record: Record) -> int:
+    """Return when a run read brokers, as Unix time; 0 if it did not.
+
+    >>> read_at_ms({"options": {"bootstrap_servers": "host:9092"}, "started": "1970-01-01T00:00:07+00:00"})
+    7000
+    """
+    is_of_brokers = record["options"].get("bootstrap_servers")
+    return round(datetime.fromisoformat(record["started"]).timestamp() * 1000) if is_of_brokers else 0
+
+
 def _release(record: Record) -> str | None:
     """Return what says the release of the brokers; None if it is assumed."""
     release = str(record["options"].get("kafka_version"))

@@ -31,6 +31,8 @@ from rebalance_sim.tables import ASSIGNMENTS, BACKTEST, BALANCE, REJECTS, SCORE,
 
 AS_JOINED, GENERATION_BEFORE = "as joined", "generation before"
 """What a generation is predicted from."""
+PREDICTED_FROM = {AS_JOINED: "what the members sent", GENERATION_BEFORE: "the generation before"}
+"""The same in words."""
 EQUAL, DIFFERS, NOT_PREDICTABLE, INCOMPLETE = "equal", "differs", "not predictable", "inputs incomplete"
 """Results."""
 KNOWN, FROM_ANSWER = "known", "from the answer"
@@ -270,3 +272,11 @@ def score(backtest: DataFrame) -> DataFrame:
     }
     by = [name for name in SCORE.names if name not in counts]
     return backtest.groupBy(*by).agg(*(count.alias(name) for name, count in counts.items()))
+
+
+def by_basis(scored: DataFrame) -> DataFrame:
+    """From ``score`` to one row per basis. ``known`` are equal, with partition counts that other generations show."""
+    by = ("basis", "client_library", "client_version", "strategy", "partition_counts")
+    sums = [F.sum(name).alias(name) for name in SCORE.names if name not in by]
+    known = F.sum(F.when(F.col("partition_counts") == KNOWN, F.col("equal")).otherwise(0)).alias("known")
+    return scored.groupBy("basis").agg(*sums, known)

@@ -52,6 +52,8 @@ _OF_PART = struct(
 _OF_AUDIT = ("host", "client_version", "protocol", "protocols_assumed", "subscribed_regex")
 """Columns that decide, beside those of simulations, which settings a group can change."""
 _NOT_SENT = ("owned", "generation")
+SAVES = "possible AND rebalances_saved > 0 AND failing = 0"
+"""The condition of rows of ``prevention`` about settings that would have prevented rebalances."""
 _SUMS = ("generations", "rebalances", "rebalances_saved", "unowned_ms", "unowned_ms_saved")
 _Row = dict[str, Any]
 

@@ -3,9 +3,8 @@
 from fnmatch import fnmatchcase
 
 from rebalance_sim.engine.runs.files import Files, is_pattern
-from rebalance_sim.engine.runs.recorded_runs import RecordedRun, recorded_run
+from rebalance_sim.engine.runs.recorded_runs import RecordedRun, recorded_run, run_of_job
 from rebalance_sim.engine.runs.run_files import RECORD, read_json
-from rebalance_sim.errors import UserError
 
 PREVIOUS = "previous"
 """The option that names it, and its key in the record of an audit."""
@@ -21,10 +20,7 @@ def previous_audit(files: Files, given: str, out: str) -> RecordedRun | None:
     if not given:
         return None
     if not is_pattern(given):
-        run = recorded_run(files, _OPTION, given)
-        if run.job != _JOB:
-            raise UserError(f"{_OPTION}: {given!r} is the output of {run.job}; allowed: that of an audit")
-        return run
+        return run_of_job(files, _OPTION, given, _JOB)
     own = files.full(out)
     is_dated = fnmatchcase(own, files.full(given))
     folders = {files.full(folder) for folder in files.matching(given)} - {own}

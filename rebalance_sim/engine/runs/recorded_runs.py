@@ -50,6 +50,14 @@ def recorded_run(files: Files, option: str, folder: str) -> RecordedRun:
     return RecordedRun(folder, record)
 
 
+def run_of_job(files: Files, option: str, folder: str, job: str) -> RecordedRun:
+    """Read the record of a run of a job. Raises UserError, naming the option, for any other folder."""
+    run = recorded_run(files, option, folder)
+    if run.job != job:
+        raise UserError(f"{option}: {folder!r} is the output of {run.job}; allowed: that of {job}")
+    return run
+
+
 def members_folder(run: RecordedRun) -> str:
     """Return the folder of the members table that a run read; empty if it read none.
 

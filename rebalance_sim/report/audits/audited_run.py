@@ -1,20 +1,25 @@
 """An audit that a page shows: its tables by group, and what its inputs add."""
 
+import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.unread import Unread
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.input_files import read_input
+from rebalance_sim.engine.runs.past_runs import HISTORY, tables_of_history
 from rebalance_sim.engine.runs.recorded_runs import fleet_of
 from rebalance_sim.engine.runs.session_runs import SessionRun
+from rebalance_sim.errors import UserError
 from rebalance_sim.tables import ELECTIONS, FINDINGS, VERDICTS, Table
 
+_LOG = logging.getLogger(__name__)
 GroupKey = tuple[str, str]
 """Cluster and group."""
 FindAudit = Callable[[FinishedRun], Audit | None]
@@ -44,6 +49,23 @@ class AuditedRun:
     def groups(self) -> int:
         """The number of groups."""
         return self.run.rows(VERDICTS)
+
+    @cached_property
+    def rules(self) -> Audit | None:
+        """The audit over the inputs that it read; None if they can no longer be read."""
+        return self.find_audit(self.run)
+
+    @cached_property
+    def history(self) -> Mapping[str, DataFrame]:
+        """The tables of the history that it read; none if it read none, or if they can no longer be read."""
+        if self.is_of_session:
+            return self.rules.history if self.rules else {}
+        spark, folder = self.run.spark, str(self.run.record["options"].get(HISTORY) or "")
+        try:
+            return tables_of_history(HadoopFiles(spark), folder, lambda *given: read_input(spark, *given))
+        except UserError as problem:
+            _LOG.warning("past rebalances are not shown: %s", problem)
+            return {}
 
     @cached_property
     def fleet(self) -> "AuditedRun | None":

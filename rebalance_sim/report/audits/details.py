@@ -17,6 +17,7 @@ from rebalance_sim.kafka.group_kinds import SHARE_TYPE
 from rebalance_sim.report.assignors import assignors_table
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import Savings, figure_texts, saving_texts
+from rebalance_sim.report.audits.group_past import GroupPast, past_of_groups
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.audits.ownership import Owned, OwnedPartitions, Partition, Picture, owners
 from rebalance_sim.report.audits.reproduction import call_of, command_of, options_now
@@ -107,6 +108,8 @@ class GroupDetails:
     """Notes of kinds that most groups of the fleet have."""
     cautions: tuple[str, ...]
     """Assumptions and rejected rows that affect this group in particular."""
+    past: GroupPast | None
+    """Its past rebalances; None if no history has it."""
     topics: TopicLags | None
     """Its topics, with their lag; None if none is known."""
     election: Election | None
@@ -160,10 +163,11 @@ class _Details:
         self.settings = {key: settings_of_consumers(verdict) for key, verdict in verdicts.items()}
         self.members: Mapping[GroupKey, list[Row]] = {}
         self.assigned: dict[GroupKey, dict[str, Owned]] = {}
-        rules = audited.find_audit(audited.run)
+        rules = audited.rules
         self.has_inputs = rules is not None
         if rules is not None:
             self._predict(rules)
+        self.past = past_of_groups(audited.history, keys)
         self.topics = GroupLags(audited, rows, rules)
         self.restarts = restarts(audited, rows, verdicts, rules, named)
 
@@ -193,6 +197,7 @@ class _Details:
             tuple(self._views(each for each in ranked if each["kind"] not in self.usual)),
             tuple(self._views(each for each in ranked if each["kind"] in self.usual)),
             tuple(self._cautions(row)),
+            self.past.get(row.key),
             self._topics(row),
             None if election is None else _election(election),
             self._membership(row, election),

@@ -10,6 +10,7 @@ from rebalance_sim.report.audits.actions import Findings, findings_of
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.details import DETAILED_GROUPS, GroupDetails, group_details
 from rebalance_sim.report.audits.fleet_lag import FleetLag, fleet_lag
+from rebalance_sim.report.audits.fleet_past import FleetPast, fleet_past
 from rebalance_sim.report.audits.group_rows import STATIC_ROWS, GroupRow, as_json, group_rows, with_anchors
 from rebalance_sim.report.audits.top import Top, top
 from rebalance_sim.tables import VERDICTS
@@ -27,6 +28,8 @@ class AuditView:
     """What changed since an earlier audit; None if it was not compared."""
     findings: Findings
     lag: FleetLag
+    past: FleetPast | None
+    """The past rebalances of the fleet; None without a history."""
     times: tuple[str, ...]
     """What the simulations assume about times, in sentences."""
     groups: int
@@ -81,6 +84,7 @@ def audit_view(audited: AuditedRun, named: Sequence[str]) -> AuditView:
         since,
         findings,
         fleet_lag(audited),
+        fleet_past(audited),
         assumptions_by_topic(map(str, audited.run.record["assumptions"])).get(TIMES, ()),
         audited.groups,
         tuple(rows),

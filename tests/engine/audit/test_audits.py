@@ -12,7 +12,7 @@ from rebalance_sim.cli import main
 from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.engine.audit.changes import how_to_roll_out, is_possible
 from rebalance_sim.engine.audit.finding import Finding
-from rebalance_sim.engine.audit.group import COMMITS, LAG_TREND, OWNED_NOW, TOPIC_OWNERS, Group, TopicFacts
+from rebalance_sim.engine.audit.group import COMMITS, LAG_TREND, LAST_HOUR, OWNED_NOW, TOPIC_OWNERS, Group, TopicFacts
 from rebalance_sim.engine.audit.judgement import FAMILIES, recommended_settings
 from rebalance_sim.engine.audit.rollouts import SAVED
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -56,7 +56,7 @@ ALSO = {
     "shared-instance-id": {"rollout-fails", "migration-fails"},
 }
 """Further findings about the group of a kind, which are right as well."""
-SEEN = (COMMITS, LAG_TREND, OWNED_NOW, TOPIC_OWNERS)
+SEEN = (COMMITS, LAG_TREND, LAST_HOUR, OWNED_NOW, TOPIC_OWNERS)
 """Rows about groups that no table has."""
 KINDS = {kind.name: kind for family in FAMILIES.values() for kind in family.kinds}
 ELSEWHERE = {"rollout-deadlock", "migration-fails", "lag-grows"}

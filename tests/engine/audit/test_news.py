@@ -16,7 +16,7 @@ from rebalance_sim.engine.audit.news import Audited, Compared, news
 from rebalance_sim.engine.audit.since import comparable, elapsed_ms
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS
-from rebalance_sim.tables import FINDINGS, INPUTS, NEWS, TOPICS_AFTER, VERDICTS
+from rebalance_sim.tables import FINDINGS, GENERATIONS, INPUTS, NEWS, TOPICS_AFTER, VERDICTS
 from tests.commands.test_audit_files import samples
 from tests.support.spark_settings import set_for_a_while
 
@@ -274,7 +274,7 @@ def test_the_console_names_the_worst_changes(before: Path, tmp_path: Path, capsy
         (["--previous", "{out}"], "--out: '{out}' is the input of --previous ('{out}'); allowed: a folder apart from"),
         (["--previous", "{folder}"], "--previous: '{folder}' is not the output of a finished run (no _run.json)"),
         (["--fail-on-new", "error"], "--fail-on-new: needs an earlier audit; give --previous"),
-        (["--previous", "{fleet}"], "--previous: '{fleet}' is the output of fleet; allowed: that of an audit"),
+        (["--previous", "{fleet}"], "--previous: '{fleet}' is the output of fleet; allowed: that of audit"),
     ],
 )
 def test_mistakes_take_one_line(
@@ -388,6 +388,6 @@ def test_brokers_are_reported_once_for_their_cluster(spark: SparkSession, tmp_pa
 
 def test_kinds_name_figures_and_inputs_that_exist() -> None:
     kinds: list[Kind] = [kind for family in FAMILIES.values() for kind in family.kinds]
-    assert {kind.needs for kind in kinds} <= {"", TOPICS_AFTER.name, *INPUTS}
+    assert {kind.needs for kind in kinds} <= {"", TOPICS_AFTER.name, GENERATIONS.name, *INPUTS}
     matters = [kind.matter for kind in kinds if kind.matter]
     assert all(matters.count(matter) > 1 for matter in matters)
