@@ -1,8 +1,9 @@
 """### A daily prediction for the fleet
 
-Reads the fleet, audits it, predicts assignments, the partitions of records and the costs of a scenario, and fails if
-the audit finds an error or a figure exceeds its limit. Each task submits a job of rebalance-sim with the connection
-`spark_default` and writes to `OUTPUT/logical_date=.../JOB`. docs/airflow.md of the project has more.
+Reads the fleet and its past rebalances, audits it, predicts assignments, the partitions of records and the costs of a
+scenario, and fails if the audit finds an error or a figure exceeds its limit. Each task submits a job of rebalance-sim
+with the connection `spark_default` and writes to `OUTPUT/logical_date=.../JOB`. docs/airflow.md of the project has
+more.
 """
 
 import os
@@ -54,10 +55,11 @@ PARAMS = {
         type=["null", "string"],
         description="records table in Parquet, for partition; {logical_date} is replaced by the run's",
     ),
-    "history": Param(
+    "offsets_topic": Param(
         None,
         type=["null", "string"],
-        description="folder that the job history wrote, for the audit; {logical_date} is replaced by the run's",
+        description="__consumer_offsets, for history: kafka:HOST:PORT,... or a dump; {logical_date} is replaced by the "
+        "run's",
     ),
     "kafka_version": Param(None, type=["null", "string"], description="Kafka release whose rules apply"),
     "strategy": Param("elected", type="string", minLength=1, description="elected, all, or assignors with commas"),
@@ -136,6 +138,8 @@ def dated(name: str) -> str:
     return f"{{{{ (params.{name} or '').replace('{{logical_date}}', date_of(dag_run)) }}}}"
 
 
+_OF_BROKERS = "{% if (params.offsets_topic or '').startswith('kafka:') %}"
+
 with DAG(
     "rebalance_sim",
     description="Predict assignments and rebalances of the fleet, and check them against limits",
@@ -158,6 +162,11 @@ with DAG(
         """Skip `partition` without records."""
         return bool(params["records"])
 
+    @task.short_circuit(ignore_downstream_trigger_rules=False)
+    def has_offsets_topic(params: dict[str, Any]) -> bool:
+        """Skip `history` without the topic that it reads."""
+        return bool(params["offsets_topic"])
+
     fleet = RebalanceSimOperator(
         task_id="fleet",
         options=[
@@ -169,6 +178,19 @@ with DAG(
             f"--out={RUN}/fleet",
         ],
     )
+    history = RebalanceSimOperator(
+        task_id="history",
+        options=[
+            f"--offsets-topic={dated('offsets_topic')}",
+            # Kafka compacts the topic, so the records of brokers are kept.
+            f"--keep={_OF_BROKERS}{{{{ params.output }}}}/offsets-topic{{% endif %}}",
+            f"--command-config={_OF_BROKERS}{{{{ params.command_config or '' }}}}{{% endif %}}",
+            f"--topics={RUN}/fleet/topics",
+            given("clients"),
+            given("kafka_version"),
+            f"--out={RUN}/history",
+        ],
+    )
     audit = RebalanceSimOperator(
         task_id="audit",
         options=[
@@ -178,10 +200,11 @@ with DAG(
             given("max_rejected_share"),
             # The last finished one before this date; the first day there is none.
             "--previous={{ params.output }}/logical_date=*/audit",
-            f"--history={dated('history')}",
+            f"--history={{% if params.offsets_topic %}}{RUN}/history{{% endif %}}",
             given("fail_on_new"),
             f"--out={RUN}/audit",
         ],
+        trigger_rule=TriggerRule.NONE_FAILED,
     )
     assign = RebalanceSimOperator(
         task_id="assign", options=[*fleet_tables, given("strategy"), given("kafka_version"), f"--out={RUN}/assign"]
@@ -218,5 +241,7 @@ with DAG(
     )
     for ending in (report, check):
         [audit, assign, simulate, partition] >> ending
-    fleet >> [audit, assign, simulate, partition]
+    fleet >> [history, audit, assign, simulate, partition]
+    history >> audit
     has_records() >> partition
+    has_offsets_topic() >> history

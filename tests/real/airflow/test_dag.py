@@ -22,8 +22,9 @@ pytestmark = pytest.mark.airflow
 
 DAG = ROOT / "conf" / "airflow" / "rebalance_sim_dag.py"
 PAGE = ROOT / "docs" / "airflow.md"
+OFFSETS_TOPIC = "docs/examples/history/consumer-offsets.parquet"
 DATE, NEXT_DATE = "2026-11-21", "2026-11-22"
-JOBS = ("fleet", "audit", "assign", "partition", "simulate", "report")
+JOBS = ("fleet", "history", "audit", "assign", "partition", "simulate", "report")
 READ_DAG = f"""
 import datetime, json, runpy, types
 read = runpy.run_path({str(DAG)!r})
@@ -42,7 +43,7 @@ class Runs:
         self.commands, self.printed = blocks(text)
         (self.shell,) = blocks(text, "python")
         self.conf: dict[str, Any] = json.loads(self.commands.partition("--conf '")[2].partition("'")[0])
-        self.conf |= {"records": f"{out}-records/{{logical_date}}"}
+        self.conf |= {"records": f"{out}-records/{{logical_date}}", "offsets_topic": OFFSETS_TOPIC}
         records = Path(f"{out}-records") / f"{DATE}T00-00-00"
         records.mkdir(parents=True)
         rows = {"topic": ["sessions"] * 9, "key": [bytes([i]) for i in range(9)]}
@@ -87,11 +88,12 @@ def runs(airflow: Airflow, tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 
 def test_a_run_writes_all_outputs(airflow: Airflow, runs: Runs, spark: SparkSession) -> None:
-    assert airflow.tasks(DATE) == dict.fromkeys([*JOBS, "check", "has_records"], ("success", 1))
+    assert airflow.tasks(DATE) == dict.fromkeys([*JOBS, "check", "has_records", "has_offsets_topic"], ("success", 1))
     tables = runs.tables(DATE)
     assert {f"{job}/_run.json" for job in JOBS} <= tables.keys()
     assert len(tables["assign/elections"]) == len(tables["simulate/costs"]) == 23
     assert len(tables["partition/record_partitions"]) == 9
+    assert tables["audit/_run.json"]["options"]["history"] == f"{runs.of(DATE)}/history"
 
     session = doctest.DocTestParser().get_doctest(runs.shell, {"spark": spark}, PAGE.name, None, None)
     assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(session) == (0, 2)
@@ -132,7 +134,9 @@ def test_a_killed_job_is_retried_and_a_failed_check_is_not(airflow: Airflow, run
     """The same date again: a task that is retried replaces its own outputs with the same rows."""
     before, out = runs.tables(DATE), runs.of(DATE) / "simulate"
     log = airflow.home / "again.log"
-    running = airflow.start(*runs.command(DATE, "fleet|audit|assign|partition|has_records", max_ties=2), log=log)
+    running = airflow.start(
+        *runs.command(DATE, "fleet|history|audit|assign|partition|has_records|has_offsets_topic", max_ties=2), log=log
+    )
     try:
         kill_driver(out, out / "_staging")
         assert not (out / "_run.json").exists()
@@ -151,7 +155,9 @@ def test_a_killed_job_is_retried_and_a_failed_check_is_not(airflow: Airflow, run
 def test_another_date_has_its_own_folder(airflow: Airflow, runs: Runs) -> None:
     """The other jobs have not finished there: check reports it, and is not retried."""
     before = runs.tables(DATE)
-    printed = airflow.run(*runs.command(NEXT_DATE, "audit|assign|simulate", records=None), exit_code=1)
+    printed = airflow.run(
+        *runs.command(NEXT_DATE, "audit|assign|simulate", records=None, offsets_topic=None), exit_code=1
+    )
     assert "is not the output of a finished run (no _run.json)" in printed
     assert airflow.tasks(NEXT_DATE) == {
         "fleet": ("success", 1),
@@ -159,6 +165,8 @@ def test_another_date_has_its_own_folder(airflow: Airflow, runs: Runs) -> None:
         "assign": ("success", 1),
         "simulate": ("success", 1),
         "has_records": ("success", 1),
+        "has_offsets_topic": ("success", 1),
+        "history": ("skipped", 0),
         "partition": ("skipped", 0),
         "report": ("failed", 1),
         "check": ("failed", 1),
