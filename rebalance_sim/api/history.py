@@ -15,6 +15,7 @@ from rebalance_sim.engine.history import backtest as backtests
 from rebalance_sim.engine.history.backtest import AS_JOINED, GENERATION_BEFORE, Backtest
 from rebalance_sim.engine.history.partition_counts import described_topics, spans
 from rebalance_sim.engine.history.prevention import Prevention
+from rebalance_sim.engine.history.timings import Timings
 from rebalance_sim.engine.tables.inputs import REASON, fit, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import Transformation
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
@@ -134,3 +135,23 @@ def prevention(generations: DataFrame, kafka_version: str | Clusters = NEWEST, s
     options: SimulationOptions = {"kafka_version": kafka_version, "seed": seed}
     simulations = simulations_of((COSTS.name, ADVICE.name), REPLAY, _NO_TOPICS, (ELECTED,), options)
     return lambda generation_members: Prevention(simulations)(generations, generation_members)
+
+
+def timings(generations: DataFrame, episodes: DataFrame) -> Transformation:
+    """From generation members to how long members, leaders and groups took, by group, workload and timing.
+
+    ``generations`` and ``episodes`` are the other tables of ``history``. Times that are no more than upper bounds have
+    the ``bound`` ``upper bound``.
+
+    >>> past = history(spark.read.parquet("docs/examples/history/consumer-offsets.parquet"), groups=["crashing"])
+    >>> taken = past.generation_members.transform(timings(past.generations, past.episodes))
+    >>> taken.where("workload IS NULL").select("timing", "bound", "count", "median_ms").orderBy("timing").show()
+    +------+-----------+-----+---------+
+    |timing|      bound|count|median_ms|
+    +------+-----------+-----+---------+
+    |assign|   measured|   10|        7|
+    |return|upper bound|    4|     7075|
+    +------+-----------+-----+---------+
+    <BLANKLINE>
+    """
+    return Timings(generations, episodes)

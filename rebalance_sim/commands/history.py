@@ -6,10 +6,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.api.history import timings
 from rebalance_sim.commands.brokers import clusters_of, untested_releases
 from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.history_predictions import prediction_assumptions, summarise_predictions, write_predictions
-from rebalance_sim.commands.history_summary import assumptions, summarise_history
+from rebalance_sim.commands.history_summary import assumptions, summarise_history, summarise_timings
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import items
 from rebalance_sim.commands.rejects import write_rejects
@@ -23,7 +24,7 @@ from rebalance_sim.sources.offsets_topic import KAFKA
 from rebalance_sim.sources.offsets_topic.dump import Dump, open_dump
 from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, check
 from rebalance_sim.sources.offsets_topic.history import History, read_history, read_printed_history
-from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS, MEMBERS, TOPICS
+from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS, MEMBERS, TIMINGS, TOPICS
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -38,11 +39,15 @@ def run(spark: SparkSession, options: Namespace) -> None:
     history = _read(run, options, dumps, topics)
     names = (GENERATIONS.name, GENERATION_MEMBERS.name, EPISODES.name)
     tables = {name: run.write(name, getattr(history, name)) for name in names}
+    run.report_progress("measuring how long groups took")
+    timed = tables[GENERATION_MEMBERS.name].transform(timings(tables[GENERATIONS.name], tables[EPISODES.name]))
+    tables[TIMINGS.name] = run.write(TIMINGS.name, timed)
     tables |= write_predictions(run, tables, topics, clusters, tuple(own.values()))
     _count(run, history, options.on_bad_input)
     run.assumptions = [*assumptions(tables), *prediction_assumptions(tables), *untested_releases(clusters)]
     run.finish()
-    print_summary([*summarise_history(tables), *summarise_predictions(tables), *summarise_run(run)])
+    past = [*summarise_history(tables), *summarise_timings(tables[TIMINGS.name])]
+    print_summary([*past, *summarise_predictions(tables), *summarise_run(run)])
 
 
 def _dumps(run: Run, options: Namespace) -> list[tuple[str, Dump]]:
