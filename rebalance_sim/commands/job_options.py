@@ -210,6 +210,7 @@ def _simulate(groups: OptionGroups) -> None:
     groups.input.add_argument(
         "--events", default="", metavar="PATH", help="events table: further events of single groups"
     )
+    _timings(groups)
     add = groups.rules.add_argument
     add(
         "--strategy",
@@ -244,6 +245,15 @@ def _settings(groups: OptionGroups) -> None:
         default="",
         metavar="NAME=VALUE,...",
         help="assumptions about brokers, network and applications, e.g. network_ms=5; overrides the scenario",
+    )
+
+
+def _timings(groups: OptionGroups) -> None:
+    groups.input.add_argument(
+        "--timings",
+        default="",
+        metavar="PATH",
+        help="timings table that history wrote: what it shows of a group is used in place of what is assumed",
     )
 
 
@@ -282,6 +292,7 @@ def _audit(groups: OptionGroups) -> None:
         help="the rollout that is simulated: a YAML file, or a scenario that simulate has, such as deployment "
         f"(default: {SCENARIO})",
     )
+    _timings(groups)
     _settings(groups)
     _assignors(groups)
     groups.rules.add_argument(
