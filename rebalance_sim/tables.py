@@ -1566,14 +1566,15 @@ TIMINGS = Table(
         Column(
             "timing",
             STRING,
-            "`assign` (from the time at which all members had joined to the leader's assignment), `revoke` (from an "
+            "`assign` (from the time at which all members had joined to the leader's assignment), `join` (from the "
+            "beginning of a rebalance until all members had joined), `revoke` (from an "
             "assignment that takes partitions from members of a cooperative group until they have rejoined), `restart` "
             "(from a member's departure in a rolling restart until it has rejoined), `return` (the same of other "
             "members that came back)",
             required=True,
         ),
         Column("bound", STRING, "`measured`, or `upper bound`: what is named took at most that long", required=True),
-        Column("source", STRING, "`records` of __consumer_offsets", required=True),
+        Column("source", STRING, "`records` of __consumer_offsets, or `broker logs`", required=True),
         Column("count", LONG, "how often it was seen", required=True),
         Column("min_ms", LONG, "shortest time, in milliseconds", required=True),
         Column("median_ms", LONG, "median: the smallest time that half of them do not exceed", required=True),

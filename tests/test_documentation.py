@@ -89,6 +89,7 @@ NOT_RUN = {
     ".venv/bin/spark-submit --master k8s:": "needs a Kubernetes cluster",
     "python -m tests.support.cluster.capture": "takes two minutes and replaces the examples",
     ".venv/bin/rebalance-sim history --offsets-topic dumps": "needs a broker; test_history.py merges dumps",
+    ".venv/bin/rebalance-sim history --offsets-topic dump --broker-logs": "tests/commands/test_history.py reads logs",
     "python -m tests.support.cluster.scripted_history": "takes two minutes and replaces an example",
     ". .venv/bin/activate": "interactive; the examples typed then are run",
     "pyspark": "interactive; the examples typed then are run",

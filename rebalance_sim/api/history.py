@@ -24,6 +24,7 @@ from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPa
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.releases import NEWEST
+from rebalance_sim.sources.broker_logs import read_broker_logs
 from rebalance_sim.sources.offsets_topic.history import History, read_history
 from rebalance_sim.tables import ADVICE, COSTS, GENERATION_MEMBERS
 
@@ -137,11 +138,12 @@ def prevention(generations: DataFrame, kafka_version: str | Clusters = NEWEST, s
     return lambda generation_members: Prevention(simulations)(generations, generation_members)
 
 
-def timings(generations: DataFrame, episodes: DataFrame) -> Transformation:
+def timings(generations: DataFrame, episodes: DataFrame, broker_logs: DataFrame | None = None) -> Transformation:
     """From generation members to how long members, leaders and groups took, by group, workload and timing.
 
     ``generations`` and ``episodes`` are the other tables of ``history``. Times that are no more than upper bounds have
-    the ``bound`` ``upper bound``.
+    the ``bound`` ``upper bound``. ``broker_logs`` are the lines of the logs of the brokers, in a column ``value`` as
+    ``spark.read.text`` returns them.
 
     >>> past = history(spark.read.parquet("docs/examples/history/consumer-offsets.parquet"), groups=["crashing"])
     >>> taken = past.generation_members.transform(timings(past.generations, past.episodes))
@@ -154,4 +156,5 @@ def timings(generations: DataFrame, episodes: DataFrame) -> Transformation:
     +------+-----------+-----+---------+
     <BLANKLINE>
     """
-    return Timings(generations, episodes)
+    steps = None if broker_logs is None else read_broker_logs(broker_logs).steps
+    return Timings(generations, episodes, steps)

@@ -18,7 +18,9 @@ from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.commands.validation.history import dumps_of, reading_of
 from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.errors import UserError
+from rebalance_sim.sources.broker_logs import BROKER_LOGS, BrokerLogs, read_broker_logs
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.offsets_topic import KAFKA
 from rebalance_sim.sources.offsets_topic.dump import Dump, open_dump
@@ -40,10 +42,11 @@ def run(spark: SparkSession, options: Namespace) -> None:
     names = (GENERATIONS.name, GENERATION_MEMBERS.name, EPISODES.name)
     tables = {name: run.write(name, getattr(history, name)) for name in names}
     run.report_progress("measuring how long groups took")
-    timed = tables[GENERATION_MEMBERS.name].transform(timings(tables[GENERATIONS.name], tables[EPISODES.name]))
+    logs = _logs(run, options)
+    timed = tables[GENERATION_MEMBERS.name].transform(timings(tables[GENERATIONS.name], tables[EPISODES.name], logs))
     tables[TIMINGS.name] = run.write(TIMINGS.name, timed)
     tables |= write_predictions(run, tables, topics, clusters, tuple(own.values()))
-    _count(run, history, options.on_bad_input)
+    _count(run, history, None if logs is None else read_broker_logs(logs, options.cluster), options.on_bad_input)
     run.assumptions = [*assumptions(tables), *prediction_assumptions(tables), *untested_releases(clusters)]
     run.finish()
     past = [*summarise_history(tables), *summarise_timings(tables[TIMINGS.name])]
@@ -76,9 +79,18 @@ def _read(run: Run, options: Namespace, dumps: Sequence[tuple[str, Dump]], topic
     return read_history(records, reading, topics=topics, **given)
 
 
-def _count(run: Run, history: History, on_bad_input: str) -> None:
-    """Record how many records and members were used and rejected."""
-    rejected = write_rejects(run, history.rejects, on_bad_input)
+def _logs(run: Run, options: Namespace) -> DataFrame | None:
+    """Return the lines of the logs of brokers; None without the option."""
+    return run.spark.read.text(items(options.broker_logs)) if options.broker_logs else None
+
+
+def _count(run: Run, history: History, logs: BrokerLogs | None, on_bad_input: str) -> None:
+    """Record how many records, members and lines about rebalances were used and rejected."""
+    unread = [] if logs is None else [logs.rejects]
+    rejected = write_rejects(run, union([history.rejects, *unread]), on_bad_input)
+    if logs is not None:
+        used_lines, bad_lines = logs.steps.count(), rejected[BROKER_LOGS]
+        run.count_rows(BROKER_LOGS, used_lines + bad_lines, used_lines, bad_lines)
     given = sum(sum(of_type.values()) for of_type in history.records.values())
     used = sum(sum(of_type.values()) - of_type.get(REJECTED, 0) for of_type in history.records.values())
     run.count_rows(RECORD, given, used, rejected[RECORD])

@@ -344,6 +344,12 @@ def _history(groups: OptionGroups) -> None:
         help="topics table of today: names the topics of consumer-protocol groups by topic_id, and has the numbers of "
         "partitions and the racks with which the past is predicted",
     )
+    add(
+        "--broker-logs",
+        default="",
+        metavar="PATH,...",
+        help="logs of the brokers, files or folders: how long members took to join, to revoke and to come back",
+    )
     add("--groups", default="", metavar="GROUP,...", help="read these groups only (default: all)")
     for option, which in (("--since", "earlier"), ("--until", "later")):
         add(option, default="", metavar="TIME", help=f"leave out {which} generations; a date or time in UTC, ISO 8601")

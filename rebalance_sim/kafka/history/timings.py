@@ -8,6 +8,8 @@ class Timing(StrEnum):
 
     ASSIGN = "assign"
     """From the time at which all members had joined until the leader's SyncGroup arrived."""
+    JOIN = "join"
+    """From the beginning of a rebalance until all members had joined."""
     REVOKE = "revoke"
     """From the assignment that takes partitions from members of a cooperative group until they have rejoined."""
     RESTART = "restart"
@@ -28,3 +30,4 @@ class Source(StrEnum):
     """Where a time is from."""
 
     RECORDS = "records"
+    BROKER_LOGS = "broker logs"

@@ -86,6 +86,8 @@ class Evidence:
 EVIDENCE = (
     # JoinGroup is answered, and SyncGroup arrives.
     Evidence("assignor_ms", Timing.ASSIGN, Bound.MEASURED, "the leader's assignor", messages=2),
+    # SyncGroup is stored and answered, and JoinGroup arrives.
+    Evidence("revoke_ms", Timing.REVOKE, Bound.MEASURED, BY_SETTING["revoke_ms"].subject, messages=2, writes=1),
     Evidence("revoke_ms", Timing.REVOKE, Bound.UPPER, BY_SETTING["revoke_ms"].subject),
     Evidence("start_ms", Timing.RESTART, Bound.UPPER, BY_SETTING["start_ms"].subject),
 )
