@@ -17,6 +17,8 @@ from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.commands.validation.history import dumps_of, reading_of
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.input_formats import check_exists
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.errors import UserError
@@ -35,14 +37,13 @@ def run(spark: SparkSession, options: Namespace) -> None:
     topics = run.read(TOPICS, options.topics, options.format) if options.topics else None
     clusters = clusters_of(options, run.read)
     own = own_assignors(options, clusters.others.rules())
-    dumps = _dumps(run, options)
+    dumps, logs = _dumps(run, options), _logs(run, options)
     run.begin()
     run.report_progress("reading the generations of all groups")
     history = _read(run, options, dumps, topics)
     names = (GENERATIONS.name, GENERATION_MEMBERS.name, EPISODES.name)
     tables = {name: run.write(name, getattr(history, name)) for name in names}
     run.report_progress("measuring how long groups took")
-    logs = _logs(run, options)
     timed = tables[GENERATION_MEMBERS.name].transform(timings(tables[GENERATIONS.name], tables[EPISODES.name], logs))
     tables[TIMINGS.name] = run.write(TIMINGS.name, timed)
     tables |= write_predictions(run, tables, topics, clusters, tuple(own.values()))
@@ -80,8 +81,13 @@ def _read(run: Run, options: Namespace, dumps: Sequence[tuple[str, Dump]], topic
 
 
 def _logs(run: Run, options: Namespace) -> DataFrame | None:
-    """Return the lines of the logs of brokers; None without the option."""
-    return run.spark.read.text(items(options.broker_logs)) if options.broker_logs else None
+    """Return the lines of the logs of brokers; None without the option. Raises UserError if one does not exist."""
+    if not options.broker_logs:
+        return None
+    paths = items(options.broker_logs)
+    for path in paths:
+        check_exists(HadoopFiles(run.spark), "the broker log", path)
+    return run.spark.read.text(paths)
 
 
 def _count(run: Run, history: History, logs: BrokerLogs | None, on_bad_input: str) -> None:

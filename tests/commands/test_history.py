@@ -71,4 +71,4 @@ def test_broker_logs(spark: SparkSession, tmp_path: Path, capsys: pytest.Capture
     record = json.loads((tmp_path / "out/_run.json").read_text())
     assert record["rows"]["rejected"]["broker_logs"] == 1
     assert main([*arguments, f"{tmp_path}/none"]) == USER_ERROR
-    assert f"the broker log: {str(tmp_path / 'none')!r} does not exist" in capsys.readouterr().err
+    assert f"cannot read the broker log {str(tmp_path / 'none')!r}: it does not exist" in capsys.readouterr().err

@@ -42,7 +42,8 @@ class Timings:
         returns = self._returns(generation_members)
         samples = [self._assign(generation_members), self._revoke(), _bounded(returns)]
         if self.steps is not None:
-            steps = self.steps.transform(_in_order)
+            read = self.generations.select(*_GROUP).distinct()
+            steps = self.steps.join(read, [*_GROUP], "left_semi").transform(_in_order)
             samples += [steps.transform(_steps), _revoked(steps, generation_members), _away(steps, returns)]
         return map_batches(union(samples), _with_workloads, _OF_WORKLOADS).transform(_summarised)
 
