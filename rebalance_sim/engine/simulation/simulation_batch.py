@@ -137,7 +137,7 @@ class SimulationBatch:
             self._times("session_timeout_ms"),
             self._times("rebalance_timeout_ms"),
             self._times("start_ms"),
-            self._times("revoke_ms"),
+            self._own_or_seen("revoke_ms"),
             self._seen("assignor_ms"),
             self._seen(longest("start_ms")),
             self._seen(longest("revoke_ms")),
@@ -152,6 +152,11 @@ class SimulationBatch:
     def _times(self, column: str) -> Ints:
         """Return a column of times of the consumers, NONE where it is null."""
         return numbers(self.consumers.column(column).fill_null(NONE))
+
+    def _own_or_seen(self, column: str) -> Ints:
+        """Return a time of each consumer: its own or, where that is null, what its group's past shows."""
+        own = self._times(column)
+        return np.where(own == NONE, self._seen(column), own)
 
     def range_ends(self, latency: Latency, scenario: Scenario) -> Ints:
         """Return the end of the range of a latency that the scenario assumes, NONE for groups in which it has none.

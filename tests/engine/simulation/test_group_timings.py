@@ -55,6 +55,7 @@ def test_only_what_is_known_of_a_group_is_taken(spark: SparkSession) -> None:
         seen(7, count=50, **ASSIGN, workload="app"),
         seen(9, count=50, timing="assign", bound="upper bound"),
         seen(2, **ASSIGN, group_id="quick"),
+        seen(708, timing="revoke", bound="measured", source="broker logs", group_id="quick"),
         seen(6_000, **RESTART),
         seen(6_000, timing="return", bound="upper bound", group_id="back"),
     )
@@ -64,7 +65,8 @@ def test_only_what_is_known_of_a_group_is_taken(spark: SparkSession) -> None:
     # Two messages are not a part of it.
     assert (rows["g"]["assignor_ms"], rows["g"]["assignor_ms_count"]) == (100, 5)
     assert (rows["g"]["longest_start_ms"], rows["g"]["longest_revoke_ms"]) == (6_001, None)
-    assert rows["quick"]["assignor_ms"] == 0
+    # Nor are a write of 5 ms and two messages of revoking.
+    assert (rows["quick"]["assignor_ms"], rows["quick"]["revoke_ms"]) == (0, 700)
     assert found.of_group("default", "nobody") == {}
 
 
@@ -72,7 +74,13 @@ def test_measured_times_are_those_of_the_same_settings(
     spark: SparkSession, two_groups: tuple[DataFrame, DataFrame]
 ) -> None:
     """In the group that they are of; the other one, and settings of the owner, stay as they are."""
-    given = timings(spark, seen(903, **ASSIGN), seen(200, **RESTART), seen(100, timing="assign", bound="exact"))
+    given = timings(
+        spark,
+        seen(903, **ASSIGN),
+        seen(200, **RESTART),
+        seen(708, timing="revoke", bound="measured"),
+        seen(100, timing="assign", bound="exact"),
+    )
 
     def costs(scenario: Scenario, **options: Unpack[SimulationOptions]) -> dict[str, list[str]]:
         run = simulate(*two_groups, scenario, **options)
@@ -81,11 +89,11 @@ def test_measured_times_are_those_of_the_same_settings(
             assert reject.reason == "bound 'exact' is not known; allowed: measured, upper bound"
         return {group: contents(run.rebalances.where(f"group_id = '{group}'")) for group in ("g", "h")}
 
-    plain, as_set = costs(played()), costs(played(assignor_ms=900, start_ms=201))
+    plain, as_set = costs(played()), costs(played(assignor_ms=900, start_ms=201, revoke_ms=700))
     found = costs(played(), timings=given)
     assert found == {"g": as_set["g"], "h": plain["h"]}
     assert found["g"] != plain["g"]
-    assert costs(played(assignor_ms=2, start_ms=1_000), timings=given) == plain
+    assert costs(played(assignor_ms=2, start_ms=1_000, revoke_ms=0), timings=given) == plain
 
 
 def test_ranges_end_where_the_past_does(spark: SparkSession, two_groups: tuple[DataFrame, DataFrame]) -> None:
