@@ -1556,6 +1556,32 @@ PREVENTION = Table(
     ),
 )
 
+TIMINGS = Table(
+    "timings",
+    "One row per group, or workload of a group, and time that its history shows: how long members, leaders and groups "
+    "took.",
+    (
+        *_OF_GROUP,
+        Column("workload", STRING, "workload of the members, as in `verdicts`; null for the group as a whole"),
+        Column(
+            "timing",
+            STRING,
+            "`assign` (from the time at which all members had joined to the leader's assignment), `join` (from the "
+            "beginning of a rebalance until all members had joined), `revoke` (from an "
+            "assignment that takes partitions from members of a cooperative group until they have rejoined), `restart` "
+            "(from a member's departure in a rolling restart until it has rejoined), `return` (the same of other "
+            "members that came back)",
+            required=True,
+        ),
+        Column("bound", STRING, "`measured`, or `upper bound`: what is named took at most that long", required=True),
+        Column("source", STRING, "`records` of __consumer_offsets, or `broker logs`", required=True),
+        Column("count", LONG, "how often it was seen", required=True),
+        Column("min_ms", LONG, "shortest time, in milliseconds", required=True),
+        Column("median_ms", LONG, "median: the smallest time that half of them do not exceed", required=True),
+        Column("max_ms", LONG, "longest time", required=True),
+    ),
+)
+
 REJECTS = Table(
     "rejects",
     "One row per input row that cannot be used.",
@@ -1578,7 +1604,7 @@ OUTPUTS = {
         *(CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),
         *(FINDINGS, VERDICTS, NEWS),
-        *(GENERATIONS, GENERATION_MEMBERS, EPISODES, BACKTEST, SCORE, PREVENTION),
+        *(GENERATIONS, GENERATION_MEMBERS, EPISODES, BACKTEST, SCORE, PREVENTION, TIMINGS),
         REJECTS,
     )
 }

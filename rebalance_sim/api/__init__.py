@@ -20,7 +20,7 @@ from rebalance_sim.api.groups import (
     predict,
     rejects,
 )
-from rebalance_sim.api.history import backtest, history, prevention, score
+from rebalance_sim.api.history import backtest, history, prevention, score, timings
 from rebalance_sim.api.lag import expiring_offsets, lag_balance, lag_tables, member_lag, rejected_offsets, topic_lag
 from rebalance_sim.api.literals import group, topics_table
 from rebalance_sim.api.notebooks import report, show
@@ -125,6 +125,7 @@ __all__ = [
     "spread_keys",
     "strategies_long",
     "timeline",
+    "timings",
     "topic_lag",
     "topics_at_risk",
     "topics_table",

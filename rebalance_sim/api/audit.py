@@ -26,6 +26,7 @@ from rebalance_sim.engine.groups.lag_trends import lag_trends
 from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED, OF_LIBRARY
 from rebalance_sim.engine.runs.session_runs import check_tables
+from rebalance_sim.engine.simulation.group_timings import GroupTimings
 from rebalance_sim.engine.simulation.variations import Variation, variations
 from rebalance_sim.engine.spark.caching import cached
 from rebalance_sim.engine.spark.driver_rows import collected, in_driver, where_in
@@ -60,6 +61,7 @@ from rebalance_sim.tables import (
     RECORD_PARTITIONS,
     REJECTS,
     TIMELINE,
+    TIMINGS,
     TOPIC_LAG,
     TOPICS,
     TOPICS_AFTER,
@@ -96,6 +98,8 @@ class AuditOptions(TypedDict, total=False):
     would have prevented it. A page also shows ``backtest``."""
     read_at_ms: int
     """When the groups were read from brokers, as Unix time: rebalances of the history an hour before are past."""
+    timings: DataFrame
+    """How long past rebalances took (``timings``): what they show of a group is used in place of what is assumed."""
     partitions_after: DataFrame
     """Topics that are to grow, with their new partitions: adds findings about the keys that move. Needs records."""
 
@@ -202,6 +206,9 @@ class Audit:
         """The groups that the cluster lists; None without a list."""
         self.fitted_offsets = None if offsets is None else fit_offsets(offsets)
         """The offsets; None without offsets."""
+        timings = options.get("timings")
+        self.fitted_timings = None if timings is None else fit(timings, TIMINGS)
+        """How long past rebalances took; None without timings."""
         self._earlier = options.get("rejects")
         self._earlier_offsets, self._elapsed_ms = options.get("earlier_offsets"), options.get("elapsed_ms", 0)
         if self._earlier_offsets is not None and (offsets is None or self._elapsed_ms <= 0):
@@ -212,7 +219,8 @@ class Audit:
         """The rejected rows of all tables but members and topics."""
         topics = [] if self.fitted_after is None else [rejected(self.fitted_after, TOPICS_AFTER)]
         records = [] if self.placed is None else [self.placed.rejected_records]
-        return [*self._rejects_of_groups, *topics, *records]
+        timings = [] if self.fitted_timings is None else [rejected(self.fitted_timings, TIMINGS)]
+        return [*self._rejects_of_groups, *topics, *records, *timings]
 
     @cached_property
     def _rejects_of_groups(self) -> list[DataFrame]:
@@ -230,7 +238,9 @@ class Audit:
         of_topics = topic_facts(beside, self._topics_in_driver)
         facts = replace(of_topics, elapsed_ms=self._elapsed_ms, read_at_ms=self._read_at_ms)
         assumed_ms = assumed_latencies(self.scenario)
-        audit = self._audit(Judgement(self.clusters, self._thresholds, facts, self.scenario.name, assumed_ms))
+        audit = self._audit(
+            Judgement(self.clusters, self._thresholds, facts, self.scenario.name, assumed_ms, self.seen)
+        )
         derived: dict[str, Transformation] = {VERDICTS.name: verdicts_in_order}
         if self.offsets is not None:
             derived |= {LAG_COSTS.name: lag_costs_in_order, LAG_BALANCE.name: lag_balance}
@@ -291,7 +301,7 @@ class Audit:
         simulated = SIMULATED if self.offsets is None else (*SIMULATED, LAG_COSTS.name)
         simulations = simulations_of(simulated, self.scenario, self._metadata, (ELECTED,), options)
         is_small = self.members.count() <= self._thresholds.ranges_up_to_members
-        simulations = replace(simulations, pays=None if is_small else self._thresholds.pays)
+        simulations = replace(simulations, pays=None if is_small else self._thresholds.pays, timings=self.seen)
         return GroupAudit(now, others, simulations, judgement)
 
     def members_of(self, groups: Collection[str]) -> DataFrame:
@@ -325,7 +335,12 @@ class Audit:
             "kafka_version": self.clusters, "seed": self._seed, "assignors": self._assignors
         }  # fmt: skip
         rules = simulations_of((TIMELINE.name,), scenario, self._metadata, (strategy or ELECTED,), options)
-        return replace(rules, followed=None)(members).transform(outcome(TIMELINE.name))
+        return replace(rules, followed=None, timings=self.seen)(members).transform(outcome(TIMELINE.name))
+
+    @cached_property
+    def seen(self) -> GroupTimings | None:
+        """What past rebalances show of groups; None without timings."""
+        return None if self.fitted_timings is None else GroupTimings.of(usable(self.fitted_timings), self.scenario)
 
     @cached_property
     def _variations(self) -> Sequence[Variation]:

@@ -15,6 +15,7 @@ from rebalance_sim.engine.history import backtest as backtests
 from rebalance_sim.engine.history.backtest import AS_JOINED, GENERATION_BEFORE, Backtest
 from rebalance_sim.engine.history.partition_counts import described_topics, spans
 from rebalance_sim.engine.history.prevention import Prevention
+from rebalance_sim.engine.history.timings import Timings
 from rebalance_sim.engine.tables.inputs import REASON, fit, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import Transformation
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
@@ -23,6 +24,7 @@ from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPa
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.releases import NEWEST
+from rebalance_sim.sources.broker_logs import read_broker_logs
 from rebalance_sim.sources.offsets_topic.history import History, read_history
 from rebalance_sim.tables import ADVICE, COSTS, GENERATION_MEMBERS
 
@@ -134,3 +136,25 @@ def prevention(generations: DataFrame, kafka_version: str | Clusters = NEWEST, s
     options: SimulationOptions = {"kafka_version": kafka_version, "seed": seed}
     simulations = simulations_of((COSTS.name, ADVICE.name), REPLAY, _NO_TOPICS, (ELECTED,), options)
     return lambda generation_members: Prevention(simulations)(generations, generation_members)
+
+
+def timings(generations: DataFrame, episodes: DataFrame, broker_logs: DataFrame | None = None) -> Transformation:
+    """From generation members to how long members, leaders and groups took, by group, workload and timing.
+
+    ``generations`` and ``episodes`` are the other tables of ``history``. Times that are no more than upper bounds have
+    the ``bound`` ``upper bound``. ``broker_logs`` are the lines of the logs of the brokers, in a column ``value`` as
+    ``spark.read.text`` returns them.
+
+    >>> past = history(spark.read.parquet("docs/examples/history/consumer-offsets.parquet"), groups=["crashing"])
+    >>> taken = past.generation_members.transform(timings(past.generations, past.episodes))
+    >>> taken.where("workload IS NULL").select("timing", "bound", "count", "median_ms").orderBy("timing").show()
+    +------+-----------+-----+---------+
+    |timing|      bound|count|median_ms|
+    +------+-----------+-----+---------+
+    |assign|   measured|   10|        7|
+    |return|upper bound|    4|     7075|
+    +------+-----------+-----+---------+
+    <BLANKLINE>
+    """
+    steps = None if broker_logs is None else read_broker_logs(broker_logs).steps
+    return Timings(generations, episodes, steps)

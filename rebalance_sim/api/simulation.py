@@ -15,6 +15,7 @@ from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.lag import partition_lag
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.simulation import followed_group
+from rebalance_sim.engine.simulation.group_timings import GroupTimings
 from rebalance_sim.engine.simulation.lag_costs import ranked
 from rebalance_sim.engine.simulation.migrations import of_own_protocols
 from rebalance_sim.engine.simulation.simulations import Simulations
@@ -42,6 +43,7 @@ from rebalance_sim.tables import (
     REBALANCES,
     REJECTS,
     TIMELINE,
+    TIMINGS,
     TOPICS,
 )
 
@@ -59,6 +61,8 @@ class SimulationOptions(TypedDict, total=False):
     """Of the random numbers: member ids, the jitter of the network, the times of heartbeats; 0 by default."""
     assignors: Sequence[ConsumerPartitionAssignor]
     """The user's own assignors: strategies may name them and groups may elect them."""
+    timings: DataFrame
+    """How long past rebalances took (``timings``): what they show of a group is used in place of what is assumed."""
 
 
 class RunOptions(SimulationOptions, total=False):
@@ -118,6 +122,7 @@ def simulate(
     simulations = replace(simulations, followed=recorded, storms=storms)
     given = {TOPICS: fit_topics(topics), MEMBERS: fit(members, MEMBERS)}
     given |= {} if events is None else {EVENTS: fit(events, EVENTS)}
+    given |= {TIMINGS: fit(timings, TIMINGS)} if (timings := options.get("timings")) is not None else {}
     lags = None if offsets is None else partition_lag(usable(fit_offsets(offsets)))
     plan = simulations.plan(given[MEMBERS], None if events is None else usable(given[EVENTS]), lags)
     return GroupOutcomes(plan, names, {LAG_COSTS.name: lag_costs_in_order}, given, simulations.metadata.topics.num_rows)
@@ -257,7 +262,7 @@ def simulations_of(
 ) -> Simulations:
     """Return the simulations that fill some tables. Raises UserError for options that are not allowed."""
     clusters, own = clusters_of(options.get("kafka_version", NEWEST)), tuple(options.get("assignors", ()))
-    version, played = clusters.others.rules().simulated, scenario_of(scenario)
+    version, played, timings = clusters.others.rules().simulated, scenario_of(scenario), options.get("timings")
     for strategy in strategies:
         check_strategy("strategy", strategy, version, [*custom_names(own, version), ELECTED])
     return Simulations(
@@ -270,4 +275,5 @@ def simulations_of(
         variations=variations(played, version) if ADVICE.name in outputs else (),
         migration=of_own_protocols(scenario_of(MIGRATION)) if MIGRATION_COSTS.name in outputs else None,
         assignors=own,
+        timings=None if timings is None else GroupTimings.of(usable(fit(timings, TIMINGS)), played),
     )

@@ -25,6 +25,7 @@ from rebalance_sim.commands.report import CHARTS, PAGE, plan_page, write_page
 from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.summary import summarise_read, summarise_run
+from rebalance_sim.commands.timings import read_timings, seen_in
 from rebalance_sim.commands.validation.audit import find_tables, set_tables
 from rebalance_sim.commands.validation.fleet import has_source
 from rebalance_sim.commands.validation.report import missing_library
@@ -59,6 +60,7 @@ from rebalance_sim.tables import (
     OUTPUTS,
     RECORDS,
     REJECTS,
+    TIMINGS,
     TOPICS,
     TOPICS_AFTER,
     VERDICTS,
@@ -81,6 +83,8 @@ class _Fleet:
     """Topics that are to grow."""
     listed: DataFrame | None
     """Groups that the cluster lists."""
+    timings: DataFrame | None
+    """How long past rebalances took."""
 
     @classmethod
     def read(cls, run: Run, options: Namespace) -> Self:
@@ -92,6 +96,7 @@ class _Fleet:
             run.read(RECORDS, options.records, options.format) if options.records else None,
             run.read(TOPICS_AFTER, options.partitions_after, options.format) if options.partitions_after else None,
             run.read(LISTED_GROUPS, options.listed_groups, options.format) if options.listed_groups else None,
+            read_timings(run, options),
         )
 
     def count(self, run: Run, used_topics: int, rejected: Mapping[str, int]) -> None:
@@ -101,6 +106,7 @@ class _Fleet:
             *((MEMBERS.name, self.members), (RECORDS.name, self.records), (TOPICS_AFTER.name, self.after)),
             (LISTED_GROUPS.name, self.listed),
             (OFFSETS.name, self.offsets),
+            (TIMINGS.name, self.timings),
         )
         for name, rows in given:
             if rows is not None:
@@ -145,6 +151,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         **({} if fleet.records is None else {"records": fleet.records}),
         **({} if fleet.after is None else {"partitions_after": fleet.after}),
         **({} if fleet.listed is None else {"listed_groups": fleet.listed}),
+        **({} if fleet.timings is None else {"timings": fleet.timings}),
         **({} if earlier is None else {"rejects": earlier}),
         **({} if before is None else {"earlier_offsets": before[0]}),
     )
@@ -158,9 +165,10 @@ def run(spark: SparkSession, options: Namespace) -> None:
     if past:
         number = run.number_of(past[GENERATIONS.name])
         run.count_rows(GENERATIONS.name, number, number, 0)
+    seen = [] if rules.seen is None else seen_in(written[VERDICTS.name], rules.seen)
     run.assumptions = [
         *earlier_assumptions(spark, options.members),
-        *simulation_assumptions(scenario),
+        *simulation_assumptions(scenario, seen),
         *_assumed_release(options),
         *_unknown_clients(fleet.members),
         *broker_assumptions(rules.clusters, (), written[ELECTIONS.name]),

@@ -6,10 +6,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.api.history import timings
 from rebalance_sim.commands.brokers import clusters_of, untested_releases
 from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.history_predictions import prediction_assumptions, summarise_predictions, write_predictions
-from rebalance_sim.commands.history_summary import assumptions, summarise_history
+from rebalance_sim.commands.history_summary import assumptions, summarise_history, summarise_timings
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import items
 from rebalance_sim.commands.rejects import write_rejects
@@ -17,15 +18,18 @@ from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.commands.validation.history import dumps_of, reading_of
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.input_formats import check_exists
 from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.errors import UserError
+from rebalance_sim.sources.broker_logs import BROKER_LOGS, BrokerLogs, read_broker_logs
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.offsets_topic import KAFKA
 from rebalance_sim.sources.offsets_topic.copied_topic import append_new
 from rebalance_sim.sources.offsets_topic.dump import Dump, open_dump
 from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, check
 from rebalance_sim.sources.offsets_topic.history import History, read_history, read_printed_history
-from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS, MEMBERS, TOPICS
+from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS, MEMBERS, TIMINGS, TOPICS
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -34,17 +38,21 @@ def run(spark: SparkSession, options: Namespace) -> None:
     topics = run.read(TOPICS, options.topics, options.format) if options.topics else None
     clusters = clusters_of(options, run.read)
     own = own_assignors(options, clusters.others.rules())
-    dumps = _dumps(run, options)
+    dumps, logs = _dumps(run, options), _logs(run, options)
     run.begin()
     run.report_progress("reading the generations of all groups")
     history = _read(run, options, dumps, topics)
     names = (GENERATIONS.name, GENERATION_MEMBERS.name, EPISODES.name)
     tables = {name: run.write(name, getattr(history, name)) for name in names}
+    run.report_progress("measuring how long groups took")
+    timed = tables[GENERATION_MEMBERS.name].transform(timings(tables[GENERATIONS.name], tables[EPISODES.name], logs))
+    tables[TIMINGS.name] = run.write(TIMINGS.name, timed)
     tables |= write_predictions(run, tables, topics, clusters, tuple(own.values()))
-    _count(run, history, options.on_bad_input)
+    _count(run, history, None if logs is None else read_broker_logs(logs, options.cluster), options.on_bad_input)
     run.assumptions = [*assumptions(tables), *prediction_assumptions(tables), *untested_releases(clusters)]
     run.finish()
-    print_summary([*summarise_history(tables), *summarise_predictions(tables), *summarise_run(run)])
+    past = [*summarise_history(tables), *summarise_timings(tables[TIMINGS.name])]
+    print_summary([*past, *summarise_predictions(tables), *summarise_run(run)])
 
 
 def _dumps(run: Run, options: Namespace) -> list[tuple[str, Dump]]:
@@ -86,9 +94,23 @@ def _of_brokers(run: Run, dump: Dump, copy: str) -> DataFrame:
     return run.spark.read.parquet(copy) if exists or new else records
 
 
-def _count(run: Run, history: History, on_bad_input: str) -> None:
-    """Record how many records and members were used and rejected."""
-    rejected = write_rejects(run, history.rejects, on_bad_input)
+def _logs(run: Run, options: Namespace) -> DataFrame | None:
+    """Return the lines of the logs of brokers; None without the option. Raises UserError if one does not exist."""
+    if not options.broker_logs:
+        return None
+    paths = items(options.broker_logs)
+    for path in paths:
+        check_exists(HadoopFiles(run.spark), "the broker log", path)
+    return run.spark.read.text(paths)
+
+
+def _count(run: Run, history: History, logs: BrokerLogs | None, on_bad_input: str) -> None:
+    """Record how many records, members and lines about rebalances were used and rejected."""
+    unread = [] if logs is None else [logs.rejects]
+    rejected = write_rejects(run, union([history.rejects, *unread]), on_bad_input)
+    if logs is not None:
+        used_lines, bad_lines = logs.steps.count(), rejected[BROKER_LOGS]
+        run.count_rows(BROKER_LOGS, used_lines + bad_lines, used_lines, bad_lines)
     given = sum(sum(of_type.values()) for of_type in history.records.values())
     used = sum(sum(of_type.values()) - of_type.get(REJECTED, 0) for of_type in history.records.values())
     run.count_rows(RECORD, given, used, rejected[RECORD])

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.commands.console import Line, Table, one_line
 from rebalance_sim.engine.history.stories import AT, in_words, stories, within
 from rebalance_sim.engine.spark.driver_rows import where_in
-from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS
+from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS, TIMINGS
 from rebalance_sim.wording import plural, utc_time
 
 _SHOWN = 10
@@ -54,6 +54,21 @@ def summarise_history(tables: Mapping[str, DataFrame]) -> list[Line]:
         for row in shown
     ]
     return [*lines, "", Table.of_clusters(header, cells, [row["cluster"] for row in shown])]
+
+
+def summarise_timings(timings: DataFrame) -> list[Line]:
+    """Return the times that the history shows, over all groups."""
+    rows = (
+        timings.where("workload IS NULL")
+        .groupBy("timing", "bound", "source")
+        .agg(F.count("*"), F.sum("count"), F.min("min_ms"), F.max("max_ms"))
+        .orderBy("timing", "bound", "source")
+        .collect()
+    )
+    if not rows:
+        return []
+    header = ("timing", "bound", "source", "groups", "times", "shortest, ms", "longest, ms")
+    return ["", f"how long members and leaders took ({TIMINGS.name} has each group):", Table(header, rows)]
 
 
 def assumptions(tables: Mapping[str, DataFrame]) -> list[str]:

@@ -210,6 +210,7 @@ def _simulate(groups: OptionGroups) -> None:
     groups.input.add_argument(
         "--events", default="", metavar="PATH", help="events table: further events of single groups"
     )
+    _timings(groups)
     add = groups.rules.add_argument
     add(
         "--strategy",
@@ -244,6 +245,15 @@ def _settings(groups: OptionGroups) -> None:
         default="",
         metavar="NAME=VALUE,...",
         help="assumptions about brokers, network and applications, e.g. network_ms=5; overrides the scenario",
+    )
+
+
+def _timings(groups: OptionGroups) -> None:
+    groups.input.add_argument(
+        "--timings",
+        default="",
+        metavar="PATH",
+        help="timings table that history wrote: what it shows of a group is used in place of what is assumed",
     )
 
 
@@ -282,6 +292,7 @@ def _audit(groups: OptionGroups) -> None:
         help="the rollout that is simulated: a YAML file, or a scenario that simulate has, such as deployment "
         f"(default: {SCENARIO})",
     )
+    _timings(groups)
     _settings(groups)
     _assignors(groups)
     groups.rules.add_argument(
@@ -346,6 +357,12 @@ def _history(groups: OptionGroups) -> None:
         metavar="PATH",
         help="topics table of today: names the topics of consumer-protocol groups by topic_id, and has the numbers of "
         "partitions and the racks with which the past is predicted",
+    )
+    add(
+        "--broker-logs",
+        default="",
+        metavar="PATH,...",
+        help="logs of the brokers, files or folders: how long members took to join, to revoke and to come back",
     )
     add("--groups", default="", metavar="GROUP,...", help="read these groups only (default: all)")
     for option, which in (("--since", "earlier"), ("--until", "later")):

@@ -1,7 +1,7 @@
 """``simulate``: play a rollout on simulated groups, and report its rebalances, downtime and costs."""
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -27,6 +27,7 @@ from rebalance_sim.commands.simulation_summary import (
 )
 from rebalance_sim.commands.strategies import own_assignors, strategies
 from rebalance_sim.commands.summary import summarise_run
+from rebalance_sim.commands.timings import Seen, assumed_in_part, read_timings, seen_in, seen_in_words, taken_from
 from rebalance_sim.commands.validation.simulate import scenario_played, storm_limits
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.simulation.cost_totals import COLUMNS, TOTALS, add_up
@@ -49,6 +50,7 @@ from rebalance_sim.tables import (
     REBALANCES,
     REJECTS,
     TIMELINE,
+    TIMINGS,
     TOPICS,
 )
 from rebalance_sim.wording import plural
@@ -69,7 +71,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run = new_run(spark, "simulate", options)
     topics, members = (run.read(table, getattr(options, table.name), options.format) for table in (TOPICS, MEMBERS))
     events = run.read(EVENTS, options.events, options.format) if options.events else None
-    offsets = Offsets.read(run, options)
+    offsets, timings = Offsets.read(run, options), read_timings(run, options)
     _check_groups(run, options, members, events)
     run.report_progress(f"simulating {scenario.name or 'the events'} under {', '.join(wanted)}")
     written = [TIMELINE.name, REBALANCES.name, OWNED_PARTITIONS.name, COSTS.name, BOUNCES.name]
@@ -89,6 +91,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         followed=_followed(options),
         storms=Storms(*storm_limits(options)),
         offsets=offsets.given if offsets else None,
+        **({} if timings is None else {"timings": timings}),
     )
     run.begin()
 
@@ -109,7 +112,11 @@ def run(spark: SparkSession, options: Namespace) -> None:
     if offsets:
         count = run.number_of(offsets.given)
         run.count_rows(OFFSETS.name, count, count - bad[OFFSETS.name], bad[OFFSETS.name])
-    run.assumptions = [*earlier_assumptions(spark, options.members), *simulation_assumptions(scenario)]
+    if timings is not None:
+        count = run.number_of(timings)
+        run.count_rows(TIMINGS.name, count, count - bad[TIMINGS.name], bad[TIMINGS.name])
+    seen = [] if timings is None else seen_in(tables[COSTS.name], taken_from(timings, scenario))
+    run.assumptions = [*earlier_assumptions(spark, options.members), *simulation_assumptions(scenario, seen)]
     run.assumptions += _assumed_of_clients(tables[COSTS.name])
     run.finish()
     if options.follow:
@@ -117,7 +124,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     totals = run.map_table(tables[COSTS.name], COLUMNS, add_up, TOTALS)
     lines = [*summarise_costs(totals), *summarise_bounces(tables[BOUNCES.name])]
     lines += summarise_lag_costs(tables[LAG_COSTS.name]) if offsets else []
-    lines += summarise_advice(tables[ADVICE.name]) if options.advice else []
+    lines += summarise_advice(tables[ADVICE.name], bool(options.timings)) if options.advice else []
     print_summary(lines + summarise_run(run))
 
 
@@ -163,15 +170,25 @@ def _rejected_steps(spark: SparkSession, bad: list[RejectedStep]) -> DataFrame:
     return driver_rows(spark, pa.Table.from_pylist(rows, to_arrow_schema(REJECTS.schema)), REJECTS.schema)
 
 
-def simulation_assumptions(scenario: Scenario) -> list[str]:
-    """Return what the simulation assumes: settings that Kafka does not have, or that differ from Kafka's defaults."""
+def simulation_assumptions(scenario: Scenario, seen: Sequence[Seen] = ()) -> list[str]:
+    """Return what the simulation assumes: settings that Kafka does not have, or that differ from Kafka's defaults.
+
+    What the past shows of all groups is not assumed.
+    """
+    others = assumed_in_part(seen)
     defaults, settings = vars(SimulationSettings()), vars(scenario.settings)
-    assumed = {name: value for name, value in settings.items() if name in _ASSUMED or value != defaults[name]}
+    differ = {name: value for name, value in settings.items() if name in _ASSUMED or value != defaults[name]}
+    assumed = {
+        name: f"{value} in {plural(others[name], 'group')}" if name in others else value
+        for name, value in differ.items()
+        if others.get(name, 1)
+    }
     configured = {name: value for name, value in vars(scenario.consumers).items() if value is not None}
     pods = vars(scenario.rollout.times) if scenario.rollout else {}
     down = sorted({step.down_ms for step in scenario.steps if step.event == "restart"})
     return [
         f"simulated with {_listed(assumed)}",
+        *seen_in_words(seen),
         *([f"restarted consumers have down_ms {' or '.join(map(str, down))}"] if down else []),
         *([f"all consumers have {_listed(configured)}"] if configured else []),
         *([f"pods have {_listed(pods)}"] if pods else []),

@@ -136,17 +136,19 @@ def _bounce(row: Row, named: bool) -> str:
     )
 
 
-_RANGES = f"  in parentheses: the least and the most if one assumed latency is longer ({RANGES} ms)"
+def summarise_advice(advice: DataFrame, timed: bool = False) -> list[str]:
+    """Return what other settings would change, those that save most downtime first.
 
-
-def summarise_advice(advice: DataFrame) -> list[str]:
-    """Return what other settings would change, those that save most downtime first."""
+    ``timed`` says whether the past of groups may have shortened the ranges of latencies.
+    """
     totals = advice.transform(saved_over_ranges)
     rows = totals.orderBy("strategy", F.desc("saved"), "setting", "value").collect()
     if not rows:
         return []
     named = _named(row["strategy"] for row in rows)
-    ranges = [_RANGES] if any(row["least"] is not None for row in rows) else []
+    ends = f"{RANGES} ms{', or as long as --timings show' if timed else ''}"
+    explained = f"  in parentheses: the least and the most if one assumed latency is longer ({ends})"
+    ranges = [explained] if any(row["least"] is not None for row in rows) else []
     losing = dict.fromkeys(row["setting"] for row in rows if (row["saved"] or 0) < 0)
     return [
         "",

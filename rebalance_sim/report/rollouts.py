@@ -343,7 +343,8 @@ def _turning_points(run: FinishedRun) -> Iterator[Table]:
         *counts("groups", ("holds over each range", "holds")),
         *(column for latency in LATENCIES for column in _of_latency(latency)),
     )
-    note = f"One latency at a time is longer: {RANGES} ms. The findings of a group name what is best then."
+    shorter = ", or as long as --timings show" if run.record["options"].get("timings") else ""
+    note = f"One latency at a time is longer: {RANGES} ms{shorter}. The findings of a group name what is best then."
     cells = (
         (row["rollout_setting"] or "keep the settings", *(column.value(row) for column in head[1:])) for row in rows
     )

@@ -51,3 +51,24 @@ def test_text_is_not_merged(spark: SparkSession, tmp_path: Path, capsys: pytest.
     where = f"{tmp_path}/one.txt,{tmp_path}/two.txt"
     assert main(["history", "--offsets-topic", where, "--out", f"{tmp_path}/out"]) == USER_ERROR
     assert "one.txt' is text, which has no offsets; several dumps are merged by offset" in capsys.readouterr().err
+
+
+def test_broker_logs(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Lines about rebalances are counted, and those that cannot be read are rejected; a missing log is an error."""
+    frame(spark, placed(GROUP)).write.parquet(f"{tmp_path}/dump")
+    (tmp_path / "logs").mkdir()
+    lines = [
+        "[2026-11-29 16:00:20,000] INFO Preparing to rebalance group g in state PreparingRebalance with old generation "
+        "1 (reason: x)",
+        "[2026-11-29 16:00:21,250] INFO Stabilized group g generation 2 with 2 members.",
+        "Stabilized group g generation 3",
+    ]
+    (tmp_path / "logs" / "server.log").write_text("\n".join([*lines, "another line", ""]))
+    arguments = ["history", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out", "--broker-logs"]
+    assert main([*arguments, f"{tmp_path}/logs"]) == 0
+    printed = capsys.readouterr().out
+    assert ["join", "measured", "broker", "logs", "1", "1", "1,250", "1,250"] in map(str.split, printed.splitlines())
+    record = json.loads((tmp_path / "out/_run.json").read_text())
+    assert record["rows"]["rejected"]["broker_logs"] == 1
+    assert main([*arguments, f"{tmp_path}/none"]) == USER_ERROR
+    assert f"cannot read the broker log {str(tmp_path / 'none')!r}: it does not exist" in capsys.readouterr().err

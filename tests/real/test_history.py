@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 from pyarrow import parquet
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim import backtest
+from rebalance_sim import backtest, timings
 from rebalance_sim.kafka.history.causes import Cause
+from rebalance_sim.sources.offsets_topic.history import History as Read
 from rebalance_sim.sources.offsets_topic.history import read_history
-from tests.support.cluster.scripted_history import SCRIPTS, dump, played, topic_ids
+from tests.support.cluster.scripted_history import SCRIPTS, History, dump, played, topic_ids
 from tests.support.maven import JarsUnavailable
 from tests.support.rows import given_rows
 
@@ -18,6 +19,8 @@ pytestmark = pytest.mark.cluster
 
 VERSIONS = ("4.3.1", "3.9.2")
 """Of Java's coordinator and of Scala's; before 2.6.1 it did not store the new id of a static member."""
+_APART_MS = 100
+"""Between a line of the log and the record of the same moment; heartbeats, which both would mistake, are 1 s apart."""
 CLASSIC = {group: script for group, script in SCRIPTS.items() if group != "kip-848"}
 
 
@@ -54,4 +57,27 @@ def test_causes_of_scripted_groups(spark: SparkSession, tmp_path: Path, version:
         assert {row.result for row in tested.collect()} == {"equal"}
         with_members = read.generations.where("members > 0 AND NOT rewritten AND group_id <> 'kip-848'")
         assert tested.count() == with_members.where(number).count()
+    _check_timings(read, history, spark.read.text(str(on.log)))
     assert None not in [row.completed_at_ms for row in rows if row.type == "classic"]
+
+
+def _check_timings(read: Read, history: History, log: DataFrame) -> None:
+    """What records and the broker's log show is what the clients report."""
+    found = read.generation_members.transform(timings(read.generations, read.episodes, log))
+    rows = {(row.group_id, row.timing, row.source): row for row in found.where("workload IS NULL").collect()}
+    for group, timing in (("rolling", "restart"), ("crashing", "return")):
+        known = history.away_ms[group]
+        logged, recorded = rows[group, timing, "broker logs"], rows[group, timing, "records"]
+        assert (logged["count"], logged.bound) == (len(known), "measured")
+        assert min(least for least, _ in known) <= logged.min_ms
+        assert logged.max_ms <= max(most for _, most in known)
+        assert (recorded["count"], recorded.bound) == (len(known), "upper bound")
+        assert (recorded.min_ms, recorded.max_ms) >= (logged.min_ms, logged.max_ms)
+    # The first member revokes alone when the second one joins.
+    logged, recorded = rows["cooperative", "revoke", "broker logs"], rows["cooperative", "revoke", "records"]
+    assert SCRIPTS["cooperative"].revoke_ms <= logged.min_ms <= recorded.max_ms
+    # Log and record are of the same moments; of Java's coordinator, the records have the first generation too.
+    for group in CLASSIC:
+        logged, recorded = rows[group, "assign", "broker logs"], rows[group, "assign", "records"]
+        assert abs(logged.min_ms - recorded.min_ms) <= _APART_MS
+        assert rows[group, "join", "broker logs"]["count"] >= logged["count"]

@@ -118,6 +118,11 @@ def _prevented(given: Given) -> DataFrame:
     return past.generation_members.transform(sim.prevention(past.generations))
 
 
+def _timed(given: Given) -> DataFrame:
+    past = _past(given)
+    return past.generation_members.transform(sim.timings(past.generations, past.episodes))
+
+
 CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "assign": lambda given: given.assigned,
     "assign, by an assignor of one's own": lambda given: given.members.transform(
@@ -193,6 +198,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "spread_keys": lambda given: given.records.transform(sim.spread_keys(6)),
     "strategies_long": lambda given: given.compared.transform(sim.strategies_long),
     "timeline": lambda given: given.members.transform(sim.timeline("leave", given.topics)),
+    "timings": _timed,
     "topics_at_risk": lambda given: given.records.transform(sim.topics_at_risk(given.topics)),
     "topics_table": lambda given: sim.topics_table({"t": 6, "u": {"partitions": 1, "racks": [["a"]]}}),
     "verdicts": lambda given: given.members.transform(sim.verdicts(given.topics)),

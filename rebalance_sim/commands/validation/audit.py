@@ -16,7 +16,7 @@ from rebalance_sim.engine.runs.recorded_runs import recorded_run
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.sources.scenarios import scenario_of
-from rebalance_sim.tables import CLUSTERS, LISTED_GROUPS, MEMBERS, OFFSETS, RECORDS, TOPICS, TOPICS_AFTER
+from rebalance_sim.tables import CLUSTERS, LISTED_GROUPS, MEMBERS, OFFSETS, RECORDS, TIMINGS, TOPICS, TOPICS_AFTER
 
 _TABLES = (TOPICS.name, MEMBERS.name, OFFSETS.name, LISTED_GROUPS.name, CLUSTERS.name, RECORDS.name)
 
@@ -41,6 +41,7 @@ def validate(options: Namespace, known: KnownFiles) -> None:
         find_tables(LocalFiles(), found)
     known.check_out(found)
     known.check_tables(found, *_TABLES)
+    known.check_table(TIMINGS.name, options.timings, options.format)
     known.check_table(TOPICS_AFTER.name, options.partitions_after, options.format)
 
 

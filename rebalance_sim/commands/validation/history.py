@@ -3,7 +3,7 @@
 from argparse import Namespace
 from datetime import UTC, datetime
 
-from rebalance_sim.commands.options import brokers_of
+from rebalance_sim.commands.options import brokers_of, items
 from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.validation.fleet import stated_by
 from rebalance_sim.commands.validation.known_files import KnownFiles
@@ -29,6 +29,8 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     for where in dumps:
         if where not in brokers:
             known.check_exists("the dump", where)
+    for where in items(options.broker_logs) if options.broker_logs else ():
+        known.check_exists("the broker log", where)
     known.check_out(options)
     known.check_tables(options, "topics", "clusters")
 

@@ -19,7 +19,7 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     strategies(options.strategy, version, own_assignors(options, version))
     scenario_played(options)
     known.check_out(options)
-    known.check_tables(options, "topics", "members", "events", "offsets", "clusters")
+    known.check_tables(options, "topics", "members", "events", "offsets", "timings", "clusters")
 
 
 def storm_limits(options: Namespace) -> tuple[int, int]:

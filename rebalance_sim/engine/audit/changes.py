@@ -414,7 +414,7 @@ def _unless_slow(group: Group, row: Row) -> str:
         return ""
     shorter_s = end["unowned_ms_saved"] / max(group.costs["partitions"], 1) / 1000
     latency = BY_SETTING[end["latency"]]
-    return f" (but {shorter_s:,.1f} s shorter if {latency.subject} takes {latency.longest_ms / 1000:g} s)"
+    return f" (but {shorter_s:,.1f} s shorter if {latency.subject} takes {end['longest_ms'] / 1000:g} s)"
 
 
 def as_kafka_names_them(settings: Mapping[str, str]) -> dict[str, str]:

@@ -90,6 +90,8 @@ class Group:
     """The scenario that was simulated."""
     assumed_ms: Mapping[str, int] = field(default_factory=dict)
     """The latencies that it assumes, by the names of the settings."""
+    seen: Mapping[str, int | None] = field(default_factory=dict)
+    """What its past shows instead, as a row of ``GroupTimings``."""
 
     @cached_property
     def members(self) -> list[Row]:

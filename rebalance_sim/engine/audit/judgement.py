@@ -22,6 +22,7 @@ from rebalance_sim.engine.audit.group import Group, RowsByTable, TopicFacts, cli
 from rebalance_sim.engine.audit.ranking import in_order_of_harm, worst_first
 from rebalance_sim.engine.audit.settings_in_use import brokers_in_use, settings_in_use, subscribed_topics
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.engine.simulation.group_timings import GroupTimings
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.kafka.brokers import Clusters
@@ -94,6 +95,8 @@ class Judgement:
     """The name of the scenario that was simulated."""
     assumed_ms: Mapping[str, int]
     """The latencies that it assumes, by the names of the settings."""
+    seen: GroupTimings | None = None
+    """What the past of groups shows; None without timings."""
 
     def rows(self, groups: Mapping[tuple[str, str], RowsByTable]) -> Iterator[tuple[str, pa.StructArray]]:
         """Yield the rows of ``findings`` and ``verdicts`` of groups, which are given by cluster and id."""
@@ -103,7 +106,9 @@ class Judgement:
         yield VERDICTS.name, _rows(VERDICTS, [self._verdict(group, several) for group, several in found])
 
     def _group(self, cluster: str, group_id: str, rows: RowsByTable) -> Group:
-        return Group(cluster, group_id, rows, self.clusters.of(cluster), self.topics, self.scenario, self.assumed_ms)
+        seen = {} if self.seen is None else self.seen.of_group(cluster, group_id)
+        about = (cluster, group_id, rows, self.clusters.of(cluster), self.topics)
+        return Group(*about, self.scenario, self.assumed_ms, seen)
 
     def _verdict(self, group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, Any]:
         """Return a row of ``verdicts``."""

@@ -18,8 +18,10 @@ from rebalance_sim.engine.audit.changes import (
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
-from rebalance_sim.engine.audit.turning_points import Choices, TurningPoint, turns_in_words
+from rebalance_sim.engine.audit.turning_points import Choices, TurningPoint, about, turns_in_words
 from rebalance_sim.kafka.clients.library import HEARTBEAT_INTERVAL, INSTANCE_ID
+from rebalance_sim.kafka.simulation.latencies import EVIDENCE
+from rebalance_sim.wording import enumerated, plural
 
 
 def _kind(name: str, severity: Severity, description: str, recommendation: str = "", decisive: str = "") -> Kind:
@@ -33,7 +35,7 @@ ROLLOUT_COSTS = (
 )
 """What a rollout costs: a template of ``cost_figures``."""
 _LAG_COSTS = "; {unowned_lag:lagging record waits|lagging records wait} for an owner, mean delay {delay_ms:s}"
-COST = replace(_kind("rollout-cost", Severity.NOTE, f"{{scenario}}: {ROLLOUT_COSTS}{{lag}}"), is_news=False)
+COST = replace(_kind("rollout-cost", Severity.NOTE, f"{{scenario}}: {ROLLOUT_COSTS}{{lag}}{{seen}}"), is_news=False)
 FAILS = _kind(
     "rollout-fails",
     Severity.ERROR,
@@ -93,7 +95,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     if costs is None or found is None:
         return
     figures = cost_figures(costs)
-    names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"], "lag": ""}
+    names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"], "lag": "", "seen": _seen(group)}
     if costs["storms"] or not costs["stable"]:
         names |= _named_settings(group)
 
@@ -123,6 +125,15 @@ def choices(group: Group, thresholds: Thresholds) -> Choices | None:
         return None
     usable = usable_advice(group.advice, impossible_settings(group, thresholds))
     return Choices(costs, usable, thresholds.pays, group.assumed_ms)
+
+
+def _seen(group: Group) -> str:
+    """Return what the simulation takes from the past of the group, as the end of a sentence."""
+    found = [(each, group.seen.get(each.name), group.seen.get(each.count_name)) for each in EVIDENCE]
+    clauses = [
+        f"{each.in_words(about(ms))} ({plural(count, 'time')})" for each, ms, count in found if ms is not None and count
+    ]
+    return f"; as measured in this group, {enumerated(clauses)}" if clauses else ""
 
 
 def _named_settings(group: Group) -> dict[str, str]:

@@ -63,9 +63,14 @@ class Choices:
         for _ in range(_BISECTIONS):
             middle = (below + above) / 2
             below, above = (below, middle) if self._turns(latency, middle) else (middle, above)
-        assumed_ms = self._assumed[latency.setting]
-        at_ms = round(assumed_ms + above * (latency.longest_ms - assumed_ms))
+        at_ms = round(_between(self._assumed[latency.setting], self._longest_ms(latency), above))
         return TurningPoint(latency, at_ms, self._best(*self._at(latency, above)))
+
+    def _longest_ms(self, latency: Latency) -> int:
+        """Return the end of the range of a latency in this group."""
+        ends = (end for row in self._usable for end in row["at_longest"] or () if end["latency"] == latency.setting)
+        longest_ms: int = next(ends)["longest_ms"]
+        return longest_ms
 
     def _turns(self, latency: Latency, share: float) -> bool:
         """Return whether the best setting no longer pays at a share of the range, or a change to another one pays."""

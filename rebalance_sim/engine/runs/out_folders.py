@@ -13,9 +13,22 @@ from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, read_json
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import INPUTS, OUTPUTS
 
-_INPUT_OPTIONS = (*INPUTS, "partitions_after", "kafka_tools", "offsets_topic", "keep", "runs", "previous", "history")
+_INPUT_OPTIONS = (
+    *INPUTS,
+    *(
+        "timings",
+        "broker_logs",
+        "partitions_after",
+        "kafka_tools",
+        "offsets_topic",
+        "keep",
+        "runs",
+        "previous",
+        "history",
+    ),
+)
 """Options that name inputs."""
-_OF_SEVERAL = ("runs", "offsets_topic")
+_OF_SEVERAL = ("runs", "offsets_topic", "broker_logs")
 """Those that may name several."""
 
 

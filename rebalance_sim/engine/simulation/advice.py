@@ -103,14 +103,20 @@ def saved_over_ranges(advice: DataFrame) -> DataFrame:
         F.count_if("fails").alias("failing"),
         F.count_if(F.col("at_longest").isNull()).alias("without"),
     )
-    by_latency = (
-        advice.select(*keys, F.inline("at_longest"))
-        .groupBy(*keys, "latency")
-        .agg(F.sum("unowned_ms_saved").alias("saved"))
+    # A group in which a latency has no range saves as much at its end.
+    of_range = F.transform(
+        "at_longest", lambda end: F.struct(end["latency"], end["unowned_ms_saved"] - F.col("unowned_ms_saved"))
     )
-    ends = by_latency.groupBy(*keys).agg(F.min("saved").alias("least"), F.max("saved").alias("most"))
+    by_latency = (
+        advice.select(*keys, F.inline(of_range).alias("latency", "more"))
+        .groupBy(*keys, "latency")
+        .agg(F.sum("more").alias("more"))
+    )
+    ends = by_latency.groupBy(*keys).agg(F.min("more").alias("least_more"), F.max("more").alias("most_more"))
     complete = F.col("without") == 0
-    return as_assumed.join(ends, [*keys], "left").select(
+    both = as_assumed.join(ends, [*keys], "left")
+    summed = both.withColumns({end: F.col("saved") + F.col(f"{end}_more") for end in ("least", "most")})
+    return summed.select(
         *keys,
         *("saved", "rebalances", "best", "failing"),
         F.when(complete, F.least("saved", "least")).alias("least"),

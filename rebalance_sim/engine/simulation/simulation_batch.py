@@ -17,8 +17,10 @@ from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.simulation.fleet import Lists
 from rebalance_sim.kafka.simulation.group_events import GroupEvents, JoiningConsumer
 from rebalance_sim.kafka.simulation.inputs import OptionalStrings, SimulatedGroups
+from rebalance_sim.kafka.simulation.latencies import Latency, assumed_latencies, longest
 from rebalance_sim.kafka.simulation.model import ScenarioKind
 from rebalance_sim.kafka.simulation.protocols import Offers
+from rebalance_sim.kafka.simulation.scenario import Scenario
 
 _NO_LAG = pa.array([], pa.struct({"topic": pa.string(), "partition": pa.int32(), "lag": pa.int64()}))
 
@@ -36,6 +38,8 @@ class SimulationBatch:
     rejects: Sequence[pa.StructArray] = ()
     lags: pa.ListArray | None = None
     """The partitions with lag of each group, as ``collect_lag`` nests them; None without offsets."""
+    timings: pa.StructArray | None = None
+    """What the past of each group shows, as ``GroupTimings`` returns it; None without timings."""
 
     def without_empty_groups(self) -> "SimulationBatch":
         """Leave out the groups without members that no consumer joins."""
@@ -56,6 +60,7 @@ class SimulationBatch:
             ],
             events=self.events.of_groups(kept, numbers_of_kept),
             lags=None if self.lags is None else self.lags.filter(pa.array(kept)),
+            timings=None if self.timings is None else self.timings.filter(pa.array(kept)),
         )
 
     @cached_property
@@ -132,7 +137,10 @@ class SimulationBatch:
             self._times("session_timeout_ms"),
             self._times("rebalance_timeout_ms"),
             self._times("start_ms"),
-            self._times("revoke_ms"),
+            self._own_or_seen("revoke_ms"),
+            self._seen("assignor_ms"),
+            self._seen(longest("start_ms")),
+            self._seen(longest("revoke_ms")),
             self._offers,
             self.events,
             topics.topics,
@@ -144,6 +152,32 @@ class SimulationBatch:
     def _times(self, column: str) -> Ints:
         """Return a column of times of the consumers, NONE where it is null."""
         return numbers(self.consumers.column(column).fill_null(NONE))
+
+    def _own_or_seen(self, column: str) -> Ints:
+        """Return a time of each consumer: its own or, where that is null, what its group's past shows."""
+        own = self._times(column)
+        return np.where(own == NONE, self._seen(column), own)
+
+    def range_ends(self, latency: Latency, scenario: Scenario) -> Ints:
+        """Return the end of the range of a latency that the scenario assumes, NONE for groups in which it has none.
+
+        It has none if it was measured, or if what is assumed is the longest that was seen.
+        """
+        assumed_ms = assumed_latencies(scenario)[latency.setting]
+        seen_ms = self.seen_of_groups(longest(latency.setting))
+        ends = np.where(seen_ms == NONE, latency.longest_ms, np.minimum(seen_ms, latency.longest_ms))
+        has_range = (self.seen_of_groups(latency.setting) == NONE) & (ends > assumed_ms)
+        return np.where(has_range, ends, NONE)
+
+    def seen_of_groups(self, name: str) -> Ints:
+        """Return a time in the past of each group, NONE where there is none."""
+        if self.timings is None or name not in self.timings.type.names:
+            return np.full(len(self.batch.group_ids), NONE)
+        return numbers(self.timings.field(name).fill_null(NONE))
+
+    def _seen(self, name: str) -> Ints:
+        """Return a time in the past of each consumer's group."""
+        return self.seen_of_groups(name)[self.consumers.group_of_member]
 
     def _offers(self) -> Offers:
         of_consumers, lists = self.consumers.lists("protocols")

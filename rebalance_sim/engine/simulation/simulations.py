@@ -20,6 +20,7 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.groups.prediction_rows import reject_rows
 from rebalance_sim.engine.simulation.advice import RolloutCosts, advice_rows, may_pay
 from rebalance_sim.engine.simulation.group_events import EventReader, collect_events, rejected_event_rows
+from rebalance_sim.engine.simulation.group_timings import GroupTimings
 from rebalance_sim.engine.simulation.lag_costs import LAGS, affected, collect_lag, lag_cost_rows
 from rebalance_sim.engine.simulation.latency_ranges import Downtime, Pays, at_longest
 from rebalance_sim.engine.simulation.migrations import migrating
@@ -98,6 +99,8 @@ class Simulations:
     """Simulated besides, for ``migration_costs``, of the groups that can migrate to the consumer protocol."""
     assignors: tuple[ConsumerPartitionAssignor, ...] = ()
     """The user's own assignors: strategies may name them and groups may elect them."""
+    timings: GroupTimings | None = None
+    """What the past of groups shows, in place of what the scenario assumes."""
 
     @property
     def columns(self) -> list[str]:
@@ -183,7 +186,8 @@ class Simulations:
             joining, events = joining + found.joining, GroupEvents.joined([events, GroupEvents.of(found.events)])
             rejects.append(rejected_event_rows(batch, found.rejected))
         lags = rows.column(LAGS) if LAGS in rows.schema.names else None
-        return SimulationBatch(batch, joining, events, index, rejects, lags).without_empty_groups()
+        timings = None if self.timings is None else self.timings.of_groups(batch.clusters, batch.group_ids)
+        return SimulationBatch(batch, joining, events, index, rejects, lags, timings).without_empty_groups()
 
     def _simulate(self, batch: SimulationBatch, strategy: str) -> Iterator[tuple[str, pa.StructArray]]:
         result = _last(self.steps(batch, strategy, self.scenario))
@@ -213,7 +217,8 @@ class Simulations:
 
         usual = downtimes(strategy, self.scenario)
         varied = {each: downtimes(each.strategy or strategy, each.scenario) for each in tried}
-        return {each: at_longest(ranges, usual, found, chosen) for each, found in varied.items()}
+        ends = [part.range_ends(each, self.scenario) for each in ranges]
+        return {each: at_longest(ranges, ends, (usual, found), chosen) for each, found in varied.items()}
 
     def _varied(
         self, usual: SimulationResult, usual_costs: RolloutCosts, strategy: str, variation: Variation

@@ -15,6 +15,7 @@ from rebalance_sim.engine.spark.sql_text import literal, message, one_of, when
 from rebalance_sim.engine.tables.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.errors import Errors
+from rebalance_sim.kafka.history.timings import Bound, Timing
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.tables import (
     CLUSTERS,
@@ -27,6 +28,7 @@ from rebalance_sim.tables import (
     OUTPUTS,
     RECORDS,
     REJECTS,
+    TIMINGS,
     TOPICS,
     TOPICS_AFTER,
     Table,
@@ -228,6 +230,11 @@ def _below(least: int, *names: str) -> list[str]:
     return [when(f"`{name}` < {least}", message(f"{name} is {{`{name}`}}; allowed: {least} or more")) for name in names]
 
 
+def _one_of(allowed: Iterable[str], name: str) -> list[str]:
+    unknown = message(f"{name} '{{{name}}}' is not known; allowed: {', '.join(allowed)}")
+    return [when(f"NOT {one_of(name, [*allowed])}", unknown)]
+
+
 def _event_checks() -> list[str]:
     unknown = message(f"event '{{event}}' is not known; allowed: {', '.join(_EVENT_COLUMNS)}")
     missing = [
@@ -288,6 +295,12 @@ _CHECKS = {
     OFFSETS.name: (*_below(0, "partition"), *_below(-1, "committed"), *_below(0, "end")),
     RECORDS.name: (_UNKNOWN_CLIENT, *_below(0, "value_bytes")),
     KEYS.name: (_UNKNOWN_CLIENT,),
+    TIMINGS.name: (
+        *_one_of(Timing, "timing"),
+        *_one_of(Bound, "bound"),
+        *_below(1, "count"),
+        *_below(0, "min_ms", "median_ms", "max_ms"),
+    ),
 }
 """By table: expressions of the reasons why a row cannot be used, or null."""
 

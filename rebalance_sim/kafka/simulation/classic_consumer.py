@@ -486,7 +486,7 @@ def receive_join_response(simulation: Simulation, i: int, event: Event) -> None:
         _begin_heartbeats(simulation, i)
     if event.lists_members and not event.skips_assignment:
         consumer.assignor_output = event.assignment
-        wake_at(simulation, i, ConsumerStep.ASSIGNING, simulation.queue.now + simulation.settings.assignor_ms)
+        wake_at(simulation, i, ConsumerStep.ASSIGNING, simulation.queue.now + consumer.assignor_ms)
     else:
         # KIP-814: a static leader that returns to a stable group does not assign, but takes the metadata snapshot
         # that it monitors from now on (ConsumerCoordinator.onLeaderElected).

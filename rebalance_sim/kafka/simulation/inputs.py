@@ -53,6 +53,10 @@ class SimulatedGroups:
     rebalance_timeout_ms: Ints
     start_ms: Ints
     revoke_ms: Ints
+    assignor_ms: Ints
+    longest_start_ms: Ints
+    """No consumer of the group took longer in the past."""
+    longest_revoke_ms: Ints
     read_protocols: Callable[[], Offers]
     """Reads what each consumer offers; not called where all offer the same (``Conditions.strategy``)."""
     events: GroupEvents

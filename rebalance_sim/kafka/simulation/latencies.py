@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rebalance_sim.kafka.history.timings import Bound, Timing
 from rebalance_sim.kafka.simulation.scenario import Scenario
 
 
@@ -33,8 +34,68 @@ LATENCIES = (
     Latency("network_ms", 20, "a request to the coordinator", other_phase=True),
 )
 BY_SETTING = {latency.setting: latency for latency in LATENCIES}
-RANGES = ", ".join(f"{latency.setting} up to {latency.longest_ms}" for latency in LATENCIES)
-"""The ranges in words."""
+
+
+def ranges_in_words(ends: Mapping[str, int]) -> str:
+    """Return ranges by their ends, in milliseconds.
+
+    >>> ranges_in_words({"revoke_ms": 2000, "network_ms": 20})
+    'revoke_ms up to 2000, network_ms up to 20'
+    """
+    return ", ".join(f"{setting} up to {longest_ms}" for setting, longest_ms in ends.items())
+
+
+RANGES = ranges_in_words({latency.setting: latency.longest_ms for latency in LATENCIES})
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the past of a group shows of a time that simulations assume."""
+
+    setting: str
+    timing: Timing
+    bound: Bound
+    subject: str
+    """Its name in sentences, before "takes"."""
+    messages: int = 0
+    """Messages over the network that the timing includes and the setting does not."""
+    writes: int = 0
+    """The same of writes to the offsets topic."""
+
+    @property
+    def name(self) -> str:
+        """Its name among what is known of a group: that of the setting, or of the end of its range."""
+        return self.setting if self.bound is Bound.MEASURED else longest(self.setting)
+
+    @property
+    def count_name(self) -> str:
+        """The name of how often it was seen."""
+        return f"{self.name}_count"
+
+    def in_words(self, time: str) -> str:
+        """Return what was seen, as a clause of a sentence."""
+        return f"{self.subject} takes {'at most ' * (self.bound is Bound.UPPER)}{time}"
+
+    def included_ms(self, scenario: Scenario) -> int:
+        """Return how long what the timing also includes takes in a simulation."""
+        settings = scenario.settings
+        message_ms = settings.network_ms + settings.network_jitter_ms / 2
+        return round(self.messages * message_ms + self.writes * settings.store_ms)
+
+
+EVIDENCE = (
+    # JoinGroup is answered, and SyncGroup arrives.
+    Evidence("assignor_ms", Timing.ASSIGN, Bound.MEASURED, "the leader's assignor", messages=2),
+    # SyncGroup is stored and answered, and JoinGroup arrives.
+    Evidence("revoke_ms", Timing.REVOKE, Bound.MEASURED, BY_SETTING["revoke_ms"].subject, messages=2, writes=1),
+    Evidence("revoke_ms", Timing.REVOKE, Bound.UPPER, BY_SETTING["revoke_ms"].subject),
+    Evidence("start_ms", Timing.RESTART, Bound.UPPER, BY_SETTING["start_ms"].subject),
+)
+
+
+def longest(setting: str) -> str:
+    """Return the name of the longest time that was seen of a setting."""
+    return f"longest_{setting}"
 
 
 def with_range(scenario: Scenario) -> list[Latency]:

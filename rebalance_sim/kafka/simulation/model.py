@@ -161,6 +161,8 @@ class Consumer:
     """From the start of the process to its first poll."""
     revoke_ms: int
     """How long ``onPartitionsRevoked`` and ``onPartitionsLost`` take."""
+    assignor_ms: int
+    """How long the assignor takes if this consumer is the leader."""
     eager: bool
     incarnation: int
     """Counts starts and stops of the process: events of an earlier incarnation are void."""

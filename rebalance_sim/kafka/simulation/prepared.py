@@ -195,8 +195,9 @@ class PreparedGroups:
             longest_poll_ms == NONE, MAX_POLL_INTERVAL_MS, longest_poll_ms
         )
         settings = self.conditions.scenario.settings
-        columns["start_ms"] = np.where(groups.start_ms == NONE, settings.start_ms, groups.start_ms)
-        columns["revoke_ms"] = np.where(groups.revoke_ms == NONE, settings.revoke_ms, groups.revoke_ms)
+        columns["start_ms"] = _known_or_assumed(groups.start_ms, groups.longest_start_ms, settings.start_ms)
+        columns["revoke_ms"] = _known_or_assumed(groups.revoke_ms, groups.longest_revoke_ms, settings.revoke_ms)
+        columns["assignor_ms"] = np.where(groups.assignor_ms == NONE, settings.assignor_ms, groups.assignor_ms)
         return records
 
     def _events(self) -> tuple[Ints32, Records[ScenarioEvent]]:
@@ -238,3 +239,9 @@ class PreparedGroups:
         topics = self.groups.group_topics
         low, high = topics.offsets[growth.group], topics.offsets[growth.group + 1]
         return int(topics.first_partition[low + np.searchsorted(topics.topics[low:high], growth.topic)])
+
+
+def _known_or_assumed(known_ms: Ints, longest_ms: Ints, assumed_ms: int) -> Ints:
+    """Return a time of each consumer; one that is assumed is never longer than any that was seen."""
+    bounded = np.where(longest_ms == NONE, assumed_ms, np.minimum(longest_ms, assumed_ms))
+    return np.where(known_ms == NONE, bounded, known_ms)

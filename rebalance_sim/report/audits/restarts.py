@@ -15,7 +15,7 @@ from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.kafka.clients.library import ASSIGNORS
 from rebalance_sim.kafka.group_kinds import as_consumers_name_them
-from rebalance_sim.kafka.simulation.latencies import BY_SETTING, RANGES
+from rebalance_sim.kafka.simulation.latencies import BY_SETTING, ranges_in_words
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.page import CellType, Column, Rollout, Table, counts
@@ -235,10 +235,12 @@ def _share_saved(end: Row) -> float | None:
     return None if end["fails"] else end["unowned_ms_saved"] / max(usual_ms, 1)
 
 
-def _range(turns: Mapping[str, int | None]) -> str:
+def _range(turns: Mapping[str, int | None], advice: Sequence[Row]) -> str:
     """Return on which assumed latencies the best setting depends."""
     if not turns:
-        return f"That holds if any one of the assumed latencies is longer ({RANGES} ms); two together were not tried."
+        ends = {end["latency"]: end["longest_ms"] for row in advice for end in row["at_longest"] or ()}
+        ranges = ranges_in_words(ends)
+        return f"That holds if any one of the assumed latencies is longer ({ranges} ms); two together were not tried."
     named = (
         "heartbeats happen at other times"
         if at_ms is None
@@ -259,7 +261,7 @@ def _summary(cost: Row, changes: _Changes) -> str:
     else:
         sentences.append(f"{change_of(best)} would help most: {_change(best, cost)}.")
     if changes.turns is not None:
-        sentences.append(_range(changes.turns))
+        sentences.append(_range(changes.turns, changes.advice))
     for row in changes.advice:
         if changes.is_recommended(row) and row is not best:
             sentences.append(f"The recommended {change_of(row)} has {_change(row, cost)}.")

@@ -12,6 +12,7 @@ from rebalance_sim.engine.audit.changes import change_of
 from rebalance_sim.engine.audit.turning_points import Choices, turns_in_words
 from rebalance_sim.engine.simulation.latency_ranges import Pays
 from rebalance_sim.kafka.clients.library import ASSIGNORS, INSTANCE_ID
+from rebalance_sim.kafka.simulation.latencies import BY_SETTING
 
 ASSUMED = {"revoke_ms": 0, "start_ms": 1000, "poll_interval_ms": 100, "network_ms": 1}
 PAYS = Pays(1000, 0.2)
@@ -22,7 +23,8 @@ COSTS = {"unowned_ms": 40_000, "partitions": 10}
 def row(setting: str, value: str, saved_ms: int, **at_longest: tuple[int, int]) -> Mapping[str, Any]:
     """Return a row of ``advice``; ``at_longest`` has the downtime with the setting and what it saves, by latency."""
     ends = [
-        {"latency": name, "longest_ms": 0, "unowned_ms": unowned_ms, "unowned_ms_saved": saved, "fails": False}
+        {"latency": name, "longest_ms": BY_SETTING[name].longest_ms, "unowned_ms": unowned_ms}
+        | {"unowned_ms_saved": saved, "fails": False}
         for name, (unowned_ms, saved) in at_longest.items()
     ]
     unowned_ms = COSTS["unowned_ms"] - saved_ms

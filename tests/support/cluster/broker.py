@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -20,6 +20,16 @@ __all__ = ["TOOLS", "Broker", "BrokerError", "JarsUnavailable", "broker"]
 HOST = "127.0.0.1"
 # Any 16 bytes in URL-safe base64.
 CLUSTER_ID = "cmViYWxhbmNlLXNpbS0wMQ"
+LOGS_REBALANCES = tuple(
+    f"-Dorg.slf4j.simpleLogger.{name}"
+    for name in (
+        "showDateTime=true",
+        "dateTimeFormat=[yyyy-MM-dd HH:mm:ss,SSS]",
+        "log.org.apache.kafka.coordinator.group=info",
+        "log.kafka.coordinator.group=info",
+    )
+)
+"""Options of Java with which a broker logs rebalances, as brokers do by default, with their times."""
 START_SECONDS = 90
 STOP_SECONDS = 30
 TOOL_SECONDS = 120
@@ -60,6 +70,7 @@ class Broker:
         initial_rebalance_delay_ms: int = 100,
         settings: Mapping[str, str] | None = None,
         users: Mapping[str, str] | None = None,
+        java_options: Sequence[str] = (),
     ) -> None:
         self.version = version
         self.bootstrap_servers = ""
@@ -69,7 +80,8 @@ class Broker:
         self._settings = dict(settings or {})
         self._data = directory / "data"
         self._properties = directory / "server.properties"
-        self._log = directory / "broker.log"
+        self.log = directory / "broker.log"
+        self._java_options = java_options
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Broker:
@@ -176,8 +188,8 @@ class Broker:
             raise BrokerError(f"the storage could not be formatted:\n{done.stdout}{done.stderr}")
 
     def _start(self) -> None:
-        command = java_command(self.version, "-Xmx512m")
-        with self._log.open("wb") as log:
+        command = java_command(self.version, "-Xmx512m", *self._java_options)
+        with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [*command, "kafka.Kafka", str(self._properties)],
                 stdin=subprocess.DEVNULL,
@@ -199,7 +211,7 @@ class Broker:
         raise BrokerError(f"no answer within {START_SECONDS} s:\n{self._log_tail()}")
 
     def _log_tail(self) -> str:
-        return "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-20:])
 
 
 class BrokerWithZooKeeper(Broker):
@@ -231,7 +243,7 @@ class BrokerWithZooKeeper(Broker):
         properties = data / "zookeeper.properties"
         properties.write_text(f"dataDir={data}\nclientPort={port}\nclientPortAddress={host}\nmaxClientCnxns=0\n")
         options = ("-Xmx128m", "-Dzookeeper.admin.enableServer=false", "-Dzookeeper.jmx.log4j.disable=true")
-        with self._log.with_name("zookeeper.log").open("wb") as log:
+        with self.log.with_name("zookeeper.log").open("wb") as log:
             self._zookeeper = subprocess.Popen(
                 [
                     *java_command(self.version, *options),
@@ -254,15 +266,20 @@ class BrokerWithZooKeeper(Broker):
                     return
             if _ended_within(self._zookeeper, seconds=0.1):
                 break
-        raise BrokerError(f"ZooKeeper does not answer: see {self._log.with_name('zookeeper.log')}")
+        raise BrokerError(f"ZooKeeper does not answer: see {self.log.with_name('zookeeper.log')}")
 
 
 def broker(
-    version: str, directory: Path, *, settings: Mapping[str, str] | None = None, users: Mapping[str, str] | None = None
+    version: str,
+    directory: Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    users: Mapping[str, str] | None = None,
+    java_options: Sequence[str] = (),
 ) -> Broker:
     """Return a broker of any version whose jars are released."""
     kind = BrokerWithZooKeeper if needs_zookeeper(version) else Broker
-    return kind(version, directory, settings=settings, users=users)
+    return kind(version, directory, settings=settings, users=users, java_options=java_options)
 
 
 def _knows_its_broker(client: AdminClient) -> bool:

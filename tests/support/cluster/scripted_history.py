@@ -26,7 +26,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyarrow import parquet
 
 from rebalance_sim.kafka.history.causes import Cause
-from tests.support.cluster.broker import Broker, broker
+from tests.support.cluster.broker import LOGS_REBALANCES, Broker, broker
 from tests.support.cluster.clients import JavaConsumers
 from tests.support.cluster.fleet import COOPERATIVE, RANGE, SERVER, Client
 from tests.support.cluster.topic_reader import read_topic
@@ -38,6 +38,7 @@ _SETTLED_SECONDS = 2.5
 """Longer than two heartbeats: a cooperative group has then done its second rebalance."""
 _SESSION_MS = 6000
 """The shortest that brokers allow by default."""
+_EVENTS = ("closing", "closed", "started", "assigned")
 START, CLOSE, KILL, GROW, SUBSCRIBE = "start", "close", "kill", "grow", "subscribe"
 
 
@@ -56,6 +57,8 @@ class Script(NamedTuple):
     steps: tuple[Step, ...]
     topic: str = "orders"
     is_static: bool = False
+    revoke_ms: int = 0
+    """How long its clients take to revoke partitions."""
 
 
 def _started(count: int) -> list[Step]:
@@ -78,7 +81,7 @@ SCRIPTS: dict[str, Script] = {
     "static": Script((RANGE,), (*_started(2), Step(CLOSE, 2, None), Step(START, 2, Cause.REPLACED)), is_static=True),
     "growing": Script((RANGE,), (*_started(2), Step(GROW, 4, Cause.GREW)), topic="growing"),
     "subscribing": Script((RANGE,), (*_started(2), Step(SUBSCRIBE, 2, Cause.SUBSCRIPTION))),
-    "cooperative": Script((COOPERATIVE,), tuple(_started(3))),
+    "cooperative": Script((COOPERATIVE,), tuple(_started(3)), revoke_ms=500),
     "killed": Script((RANGE,), (*_started(2), Step(KILL, 2, Cause.LEFT))),
     "kip-848": Script((f"{SERVER}uniform",), (*_started(2), Step(CLOSE, 2, Cause.LEFT))),
 }
@@ -94,6 +97,8 @@ class History:
         self._admin = AdminClient({"bootstrap.servers": on.bootstrap_servers, "log_level": 0})
         self._members: defaultdict[str, set[int]] = defaultdict(set)
         self.truth: dict[str, list[Cause]] = {}
+        self.away_ms: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        """By group, for how long restarted clients were away: at least, and at most."""
 
     def play(self, scripts: Mapping[str, Script]) -> None:
         """Play one step of every group after the other, so that each waits for all groups once."""
@@ -107,6 +112,8 @@ class History:
             for group in playing:
                 _until(f"{group} is stable", partial(self._is_stable, group))
             time.sleep(_SETTLED_SECONDS)
+        for group, script in scripts.items():
+            self._add_away(group, script)
         # A client that is destroyed after its broker has stopped never ends.
         del self._admin
 
@@ -119,7 +126,8 @@ class History:
         runner = self._victims if killed else self._java
         match step.verb:
             case "start":
-                runner.start(name, client, {"session.timeout.ms": str(_SESSION_MS)} if killed else None)
+                of_killed = {"session.timeout.ms": str(_SESSION_MS)} if killed else {}
+                runner.start(name, client, of_killed | {"revoke.ms": str(script.revoke_ms)})
                 self._members[group].add(step.client)
             case "close":
                 runner.close(name)
@@ -133,6 +141,19 @@ class History:
                 runner.subscribe(name, [script.topic, "clicks"])
         if step.cause is not None:
             self.truth[group].append(step.cause)
+
+    def _add_away(self, group: str, script: Script) -> None:
+        """Add for how long each restarted client was away, from its own reports.
+
+        It leaves while it closes, and joins between its first poll and its assignment.
+        """
+        for client in sorted({step.client for step in script.steps if step.cause is Cause.RESTARTED}):
+            reports = [each for each in self._java.reports() if each.name == f"{group}-{client}"]
+            at_ms = {event: [each.at_ms for each in reports if each.event == event] for event in _EVENTS}
+            for closing, closed in zip(at_ms["closing"], at_ms["closed"], strict=True):
+                started = next(at for at in at_ms["started"] if at >= closed)
+                assigned = next(at for at in at_ms["assigned"] if at >= started)
+                self.away_ms[group].append((started - closed, assigned - closing))
 
     def _is_stable(self, group: str) -> bool:
         try:
@@ -169,7 +190,7 @@ def dump(on: Broker) -> pa.Table:
 
 def played(version: str, folder: Path, scripts: Mapping[str, Script], stack: ExitStack) -> tuple[Broker, History]:
     """Start a broker, and play scripts on it."""
-    on = stack.enter_context(broker(version, folder))
+    on = stack.enter_context(broker(version, folder, java_options=LOGS_REBALANCES))
     java = stack.enter_context(JavaConsumers(version, on.bootstrap_servers, folder / "java.log"))
     victims = stack.enter_context(JavaConsumers(version, on.bootstrap_servers, folder / "victims.log"))
     history = History(on, java, victims)
