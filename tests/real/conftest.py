@@ -59,11 +59,13 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def running(version: str, directory: Path, **settings: Mapping[str, str]) -> Iterator[Broker]:
+def running(
+    version: str, directory: Path, *, settings: Mapping[str, str] | None = None, users: Mapping[str, str] | None = None
+) -> Iterator[Broker]:
     """Start a broker, or skip the test on a machine that cannot run one."""
     with ExitStack() as stack:
         try:
-            started = stack.enter_context(broker(version, directory, **settings))
+            started = stack.enter_context(broker(version, directory, settings=settings, users=users))
         except JarsUnavailable as reason:
             pytest.skip(f"no broker of Kafka {version}: {reason}")
         yield started
