@@ -55,20 +55,24 @@ def from_generation_before(generation_members: DataFrame) -> DataFrame:
     """Return the same for members as the generation before them leaves them: a simulation knows no more.
 
     A member that was in the group's generation before owns what it was assigned there, one that has joined since owns
-    nothing. The first generation of a group is left out.
+    nothing. A static member is the same one under a new member id. An epoch of a consumer-protocol group for which no
+    target was computed leaves the one before. The first generation of a group is left out.
     """
-    by_group = Window.partitionBy("cluster", "group_id", "recreated").orderBy("generation")
-    by_member = Window.partitionBy("cluster", "group_id", "recreated", "member_id").orderBy("generation")
+    group, identity = ("cluster", "group_id", "recreated"), F.coalesce("instance_id", "member_id")
+    by_group = Window.partitionBy(*group).orderBy("generation")
+    by_member = Window.partitionBy(*group, identity).orderBy("generation")
     placed = generation_members.withColumn("_place", F.dense_rank().over(by_group))
     before = F.lag(F.struct("_place", "generation", "assigned")).over(by_member)
     stays = F.col("_before._place") == F.col("_place") - 1
     nothing = F.array().cast(generation_members.schema["owned"].dataType)
+    target = F.when(_is_of_consumers(), F.col("_target"))
     of_before = {
-        "owned": F.when(stays, F.col("_before.assigned")).otherwise(nothing),
+        "owned": F.when(stays, F.coalesce("_before.assigned", target)).otherwise(nothing),
         "owned_generation": F.when(stays, F.col("_before.generation")),
     }
-    members = placed.withColumn("_before", before).where("_place > 1").withColumns(of_before)
-    return members.drop("_place", "_before").transform(_as_groups)
+    last = F.last("assigned", ignorenulls=True).over(by_member.rowsBetween(Window.unboundedPreceding, -1))
+    members = placed.withColumns({"_before": before, "_target": last}).where("_place > 1").withColumns(of_before)
+    return members.drop("_place", "_before", "_target").transform(_as_groups)
 
 
 def _is_of_consumers() -> Column:

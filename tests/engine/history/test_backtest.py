@@ -192,6 +192,27 @@ def test_a_generation_follows_from_the_one_before(spark: SparkSession) -> None:
     assert results(history(spark, before, turned).transform(backtest(basis=GENERATION_BEFORE)))[3][0] == DIFFERS
 
 
+def test_a_static_member_with_a_new_id_has_what_it_was_assigned(spark: SparkSession) -> None:
+    """The coordinator gives it the assignment of its instance (4.3.1)."""
+    before = generation(1, {"a": ["t-0", "t-1", "t-2"]}, protocol="sticky", instance_id="a-till")
+    names = {"a-again": "a-till", "b": "b-till"}
+    after = generation(2, {"a-again": ["t-0", "t-1"], "b": ["t-2"]}, protocol="sticky")
+    joined = history(spark, before, [member | {"instance_id": names[member["member_id"]]} for member in after])
+    assert results(joined.transform(backtest(basis=GENERATION_BEFORE))) == {2: (EQUAL, FROM_ANSWER)}
+
+
+def test_an_epoch_without_a_target_leaves_the_one_before(spark: SparkSession) -> None:
+    """A coordinator of 4.3.1 bumped the epoch twice within its assignment interval."""
+    more = {"protocol": None, "protocols": ["server-uniform"], "join_order": None, "completed_at_ms": None}
+    before = generation(1, {"a": ["t-1", "t-3"], "b": ["t-0", "t-2"]}, **more)
+    without = [member | {"assigned": None} for member in generation(2, {"a": []}, **more)]
+    after = generation(3, {"a": ["t-1", "t-3"], "c": ["t-0", "t-2"]}, **more)
+    with_id = table(spark, TOPICS, [{"topic": "t", "partitions": 4, "topic_id": "AAAAAAAAAAEAAAAAAAAAAg"}])
+    tested = history(spark, before, without, after).transform(backtest(with_id, basis=GENERATION_BEFORE))
+    found = {number: result for number, (result, _) in results(tested).items()}
+    assert found == {2: INCOMPLETE, 3: EQUAL}
+
+
 def test_a_consumer_protocol_group_is_predicted_from_its_target_before(spark: SparkSession) -> None:
     """Its members keep what they have: ``UniformHomogeneousAssignmentBuilder`` moves one partition to a new member."""
     more = {"protocol": None, "protocols": ["server-uniform"], "join_order": None, "completed_at_ms": None}
