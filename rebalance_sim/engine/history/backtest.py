@@ -21,7 +21,7 @@ from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
 from rebalance_sim.engine.history.generations import Entries, Generations, differing, entries, numbered_names
 from rebalance_sim.engine.history.partition_counts import TopicCounts, topic_counts
-from rebalance_sim.engine.tables.arrow import arrow_type, rows_of
+from rebalance_sim.engine.tables.arrow import arrow_type, numbers, rows_of
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Brokers, Clusters
@@ -39,6 +39,7 @@ KNOWN, FROM_ANSWER = "known", "from the answer"
 _GENERATION = ("history_group_id", "recreated", "history_generation", "completed_at_ms", "protocol")
 """Columns of the group that all of its members have."""
 _ACTUAL = ("client_library", "client_version", "assigned")
+_NEW_TOPICS = "topic {} yet: no partition of it is assigned, and the others are as predicted without it"
 _OTHER_LIBRARY = "the leader's library is uncertain, and the others that it may use assign differently"
 
 
@@ -124,8 +125,8 @@ class Backtest:
         """Predict batches of generations with their members nested, and compare."""
         for brokers, batch in by_brokers(batches, self.clusters):
             if len(batch):
-                counts = topic_counts(batch, self.spans)
-                yield pa.RecordBatch.from_struct_array(self._rows(brokers, Generations(batch), counts))
+                rows = self._rows(brokers, Generations(batch), topic_counts(batch, self.spans))
+                yield pa.RecordBatch.from_struct_array(self._without_new_topics(brokers, batch, rows))
 
     def _rows(self, brokers: Brokers, generations: Generations, counts: TopicCounts) -> pa.StructArray:
         topics = self._topics(generations, counts)
@@ -133,6 +134,38 @@ class Backtest:
         numbered = topics.append_column("cluster", numbered_names(counts.groups))
         answers = self._answers(brokers, generations, missing, numbered)
         return rows_of(BACKTEST.schema, self._compared(generations, counts, missing, answers))
+
+    def _without_new_topics(self, brokers: Brokers, batch: pa.RecordBatch, rows: pa.StructArray) -> pa.StructArray:
+        """Mark generations of which the leader did not know a topic yet: without it, the answer is as predicted.
+
+        A leader learns of the topics of other members when they join, and may assign with a Metadata response that was
+        under way by then (``ConsumerCoordinator.onJoinPrepare``); it rejoins as soon as it knows them.
+        """
+        differ = numbers(pc.equal(rows.field("result"), DIFFERS)).astype(np.bool_)
+        places = np.flatnonzero(differ)
+        again = Generations(batch.take(pa.array(places)))
+        counts, assigned = topic_counts(batch.take(pa.array(places)), self.spans), again.assigned()
+        of_assigned = _keys(numbered_names(again.of_members[assigned.members]), assigned.topics)
+        known = pc.is_in(_keys(numbered_names(counts.groups), counts.topics), of_assigned)
+        is_new = ~numbers(known).astype(np.bool_)
+        if not is_new.any():
+            return rows
+        results = self._rows(brokers, again, counts.chosen(~is_new)).field("result").to_pylist()
+        reasons = [
+            f"the leader did not know {_NEW_TOPICS.format(', '.join(names))}" if result == EQUAL and names else None
+            for result, names in zip(results, counts.chosen(is_new).names(len(places)), strict=True)
+        ]
+        all_reasons = np.full(len(rows), None, object)
+        all_reasons[places] = reasons
+        reason = pa.array(all_reasons, pa.string())
+        unknown = reason.is_valid()
+        columns = {name: rows.field(name) for name in BACKTEST.names}
+        columns |= {
+            "result": pc.if_else(unknown, NOT_PREDICTABLE, columns["result"]),
+            "reason": pc.if_else(unknown, reason, columns["reason"]),
+            "differing": pc.if_else(unknown, pa.scalar(None, columns["differing"].type), columns["differing"]),
+        }
+        return rows_of(BACKTEST.schema, columns)
 
     def _compared(
         self, generations: Generations, counts: TopicCounts, missing: dict[int, str], answers: "_Answers"

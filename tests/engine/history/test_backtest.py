@@ -179,6 +179,28 @@ def test_an_unpredictable_answer_is_held_against_its_bounds(
     assert "kafka-python" in row["reason"]
 
 
+def test_a_leader_that_did_not_know_a_topic_is_not_predictable(spark: SparkSession) -> None:
+    """Java's and kafka-python's leaders assigned so on a broker of 4.3.1, before they rejoined a second later."""
+    subscriptions = {"a": ["t"], "b": ["t", "u"]}
+
+    def subscribed(number: int, assigned: dict[str, list[str]]) -> list[dict[str, Any]]:
+        return [each | {"subscription": subscriptions[each["member_id"]]} for each in generation(number, assigned)]
+
+    whole = {"a": ["t-0"], "b": ["t-1", "u-0", "u-1"]}
+    early = subscribed(2, {"a": ["t-0"], "b": ["t-1"]})
+    tested = history(spark, subscribed(1, whole), early, subscribed(3, whole)).transform(backtest()).collect()
+    found = {row["generation"]: (row["result"], row["reason"], row["differing"]) for row in tested}
+    assert found.pop(2) == (
+        NOT_PREDICTABLE,
+        "the leader did not know topic u yet: no partition of it is assigned, and the others are as predicted without "
+        "it",
+        None,
+    )
+    assert {result for result, *_ in found.values()} == {EQUAL}
+    wrong = history(spark, subscribed(1, whole), subscribed(2, {"a": ["t-1"], "b": ["t-0"]}), subscribed(3, whole))
+    assert results(wrong.transform(backtest()))[2][0] == DIFFERS
+
+
 def test_a_generation_follows_from_the_one_before(spark: SparkSession) -> None:
     """A sticky member that forgets what it owned is predicted by what it sent, but not by the generation before."""
     before = generation(1, {"a": ["t-0", "t-1"], "b": ["t-2", "t-3"]}, protocol="sticky")
