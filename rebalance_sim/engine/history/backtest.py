@@ -5,7 +5,7 @@ many partitions as they had then. The assignment itself is read for one thing on
 that no other generation shows (``partition_counts``). Such generations are marked.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -126,7 +126,9 @@ class Backtest:
         for brokers, batch in by_brokers(batches, self.clusters):
             if len(batch):
                 rows = self._rows(brokers, Generations(batch), topic_counts(batch, self.spans))
-                yield pa.RecordBatch.from_struct_array(self._without_new_topics(brokers, batch, rows))
+                for shows in (("owned", "assigned"), ("assigned",)):
+                    rows = self._without_new_topics(brokers, batch, rows, shows)
+                yield pa.RecordBatch.from_struct_array(rows)
 
     def _rows(self, brokers: Brokers, generations: Generations, counts: TopicCounts) -> pa.StructArray:
         topics = self._topics(generations, counts)
@@ -135,18 +137,22 @@ class Backtest:
         answers = self._answers(brokers, generations, missing, numbered)
         return rows_of(BACKTEST.schema, self._compared(generations, counts, missing, answers))
 
-    def _without_new_topics(self, brokers: Brokers, batch: pa.RecordBatch, rows: pa.StructArray) -> pa.StructArray:
+    def _without_new_topics(
+        self, brokers: Brokers, batch: pa.RecordBatch, rows: pa.StructArray, shows: Sequence[str]
+    ) -> pa.StructArray:
         """Mark generations of which the leader did not know a topic yet: without it, the answer is as predicted.
 
+        A topic may be new if no member has a partition of it in the columns ``shows``.
         A leader learns of the topics of other members when they join, and may assign with a Metadata response that was
         under way by then (``ConsumerCoordinator.onJoinPrepare``); it rejoins as soon as it knows them.
         """
         differ = numbers(pc.equal(rows.field("result"), DIFFERS)).astype(np.bool_)
         places = np.flatnonzero(differ)
         again = Generations(batch.take(pa.array(places)))
-        counts, assigned = topic_counts(batch.take(pa.array(places)), self.spans), again.assigned()
-        of_assigned = _keys(numbered_names(again.of_members[assigned.members]), assigned.topics)
-        known = pc.is_in(_keys(numbered_names(counts.groups), counts.topics), of_assigned)
+        counts = topic_counts(batch.take(pa.array(places)), self.spans)
+        shown = [entries(np.arange(len(again.members)), again.members.field(name)) for name in shows]
+        keys = [_keys(numbered_names(again.of_members[each.members]), each.topics) for each in shown]
+        known = pc.is_in(_keys(numbered_names(counts.groups), counts.topics), pa.concat_arrays(keys))
         is_new = ~numbers(known).astype(np.bool_)
         if not is_new.any():
             return rows

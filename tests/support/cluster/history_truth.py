@@ -30,6 +30,7 @@ _REVOKED_MS = 2_000
 _LATE_MS = 500
 """Within this time the coordinator before 4.0 logs that a member left after the rebalance that this completes."""
 _ADDED = re.compile(r"Adding new member (\S+) with")
+_NEW_PARTITIONS = "noticed some topics have new partitions"
 _NOT_STORED = "when storing group assignment"
 _REVOKING = ("need to revoke partitions", "after revoking what we lost")
 
@@ -212,7 +213,7 @@ class _Group:
             causes.add(Cause.REVOKED)
         if "subscribe" in done:
             causes.add(Cause.SUBSCRIPTION)
-        if "grow" in done:
+        if "grow" in done or any(_NEW_PARTITIONS in text for text in self.reasons):
             causes.add(Cause.GREW)
         if any(text.startswith(("Leader ", "leader ")) for text in self.reasons) and not self.passing:
             # What was done before the last generation may have had its effect on that one.
