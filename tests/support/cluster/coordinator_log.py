@@ -5,6 +5,7 @@ The lines are those of Kafka 4.x (``GroupMetadataManager``) and of the coordinat
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -101,9 +102,16 @@ _REMOVED = re.compile(r"[Gg]roup (?P<group>\S+) removed (?:dynamic )?members who
 _IN_SET = re.compile(r"[^\s,()\[\]{}]+-[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
-def events(logs: Iterable[Path]) -> list[Event]:
-    """Return the events of all groups in the logs of all brokers, in order of time."""
-    found = [event for log in logs for line in log.open(errors="replace") for event in _events(line)]
+def pack(logs: Iterable[Path], out: Path) -> None:
+    """Write the lines of several brokers' logs that say something of groups."""
+    with gzip.open(out, "wt", encoding="utf-8") as packed:
+        packed.writelines(line for log in logs for line in log.open(errors="replace") if any(_events(line)))
+
+
+def events(packed: Path) -> list[Event]:
+    """Return the events of all groups, in order of time."""
+    with gzip.open(packed, "rt", encoding="utf-8") as lines:
+        found = [event for line in lines for event in _events(line)]
     return sorted(found, key=lambda event: event.at_ms)
 
 

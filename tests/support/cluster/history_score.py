@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -36,11 +37,13 @@ from rebalance_sim.sources.assumptions import MembersAsStated
 from rebalance_sim.sources.clients_file import read_clients
 from rebalance_sim.sources.offsets_topic.history import read_history
 from rebalance_sim.sources.offsets_topic.reading import Reading
-from tests.support.cluster.history_truth import TrueGeneration, Verdict, true_generations
+from tests.support.cluster.history_truth import TrueGeneration, Verdict, done_lines, true_generations
 from tests.support.cluster.random_groups import RandomGroup, random_groups
 
 Row = dict[str, Any]
 RESULTS = (EQUAL, DIFFERS, NOT_PREDICTABLE, INCOMPLETE)
+BEFORE, AFTER = "before.parquet", "after.parquet"
+"""The records before and after compaction."""
 SEVERAL, CONSUMER_PROTOCOL = "several in one group", "consumer protocol"
 FIRST = "first"
 """Generations before which the program knows none."""
@@ -76,7 +79,8 @@ class Score:
 
 def find(spark: SparkSession, folder: Path, dump: str, version: str) -> Found:
     """Read a dump as an owner does who knows the libraries of the clients."""
-    stated = MembersAsStated(clients=read_clients(str(_clients_file(folder, version))))
+    with TemporaryDirectory() as name:
+        stated = MembersAsStated(clients=read_clients(str(_clients_file(folder, version, Path(name) / "clients.yaml"))))
     topics = spark.read.json(str(folder / "topics.json"))
     read = read_history([spark.read.parquet(str(folder / dump))], Reading(as_stated=stated), topics=topics)
     members, predictions = read.generation_members.persist(), list[Row]()
@@ -202,10 +206,9 @@ def _count_lost(
     counts["lost after the last"] += len(truth) - 1 - before
 
 
-def _clients_file(folder: Path, version: str) -> Path:
+def _clients_file(folder: Path, version: str, out: Path) -> Path:
     """Write what the owner knows: which library each client is of."""
-    done = [json.loads(line) for line in (folder / "done.jsonl").read_text().splitlines()]
-    clients = {(each["group"], each["client"]) for each in done if each["client"]}
+    clients = {(each["group"], each["client"]) for each in done_lines(folder) if each["client"]}
     entries = []
     for group in random_groups(version):
         if len(group.libraries) == 1:
@@ -214,10 +217,9 @@ def _clients_file(folder: Path, version: str) -> Path:
         for name in sorted(client for of_group, client in clients if of_group == group.name):
             library = group.libraries[int(name.rpartition("-")[2]) % len(group.libraries)]
             entries.append({"group": group.name, "client_id": name, "library": library})
-    path = folder / "clients.yaml"
     # JSON is YAML, too.
-    path.write_text(json.dumps({"clients": entries}, indent=1))
-    return path
+    out.write_text(json.dumps({"clients": entries}))
+    return out
 
 
 def tables(scores: Mapping[str, Score]) -> str:
@@ -252,10 +254,29 @@ def _table(score: Score) -> list[str]:
     ]
 
 
+def durations(score: Score) -> list[str]:
+    """Return how far the times of records are from those of the logs."""
+    return [
+        f"all members joined: {spread(score.completed_ms)}",
+        f"from then until the leader had assigned: {spread(score.assigned_ms)}",
+    ]
+
+
 def spread(errors: Sequence[int]) -> str:
     """Return errors as text."""
     ordered = sorted(errors)
     return f"median {median(ordered):.0f} ms, from {ordered[0]:,} to {ordered[-1]:,} ms ({len(ordered):,} generations)"
+
+
+def report(folder: Path, version: str) -> str:
+    """Return how much is right, before and after compaction, and all that is not."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = SparkSession.builder.master("local[1]").config("spark.sql.shuffle.partitions", 1).getOrCreate()
+    lines = []
+    for dump in (BEFORE, AFTER):
+        result = score(find(spark, folder, dump, version), folder, version)
+        lines += [tables({f"{version}, {dump}": result}), str(dict(result.total)), *durations(result), *result.problems]
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -263,15 +284,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kafka", default="4.3.1")
     given = parser.parse_args()
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = SparkSession.builder.master("local[1]").config("spark.sql.shuffle.partitions", 1).getOrCreate()
-    for dump in ("before.parquet", "after.parquet"):
-        result = score(find(spark, given.folder, dump, given.kafka), given.folder, given.kafka)
-        print(tables({f"{given.kafka}, {dump}": result}))
-        print(dict(result.total))
-        print("completed:", spread(result.completed_ms))
-        print("assigned:", spread(result.assigned_ms))
-        print("\n".join(result.problems))
+    print(report(given.folder, given.kafka))
 
 
 if __name__ == "__main__":

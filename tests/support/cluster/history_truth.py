@@ -1,14 +1,8 @@
-"""
-The true causes of generations, from what was done to groups and what their coordinators logged, compared with what
-``history`` found.
-
-    python -m tests.support.cluster.history_truth out/hour
-
-reads what ``tests/support/cluster/random_history.py`` wrote, runs ``history`` on it, and prints tables in Markdown.
-"""
+"""The true causes of generations, from what was done to groups and what their coordinators logged."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections import Counter, defaultdict, deque
@@ -16,11 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rebalance_sim.kafka.history.causes import Cause
 from tests.support.cluster.coordinator_log import Event, Logged, events
 
+DONE, LOG = "done.jsonl.gz", "coordinators.log.gz"
+"""What was done to groups, and what their coordinators logged."""
 _SUFFIX = len("-00000000-0000-0000-0000-000000000000")
 """What the coordinator appends to a client id or group.instance.id."""
 _NOTICED_MS = 20_000
@@ -245,22 +241,24 @@ class _Group:
         self.passing, self.began_ms, self.stable = False, None, None
 
 
+def done_lines(folder: Path) -> list[dict[str, Any]]:
+    """Return what was done, in order."""
+    with gzip.open(folder / DONE, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
 def true_generations(
     folder: Path, names: Mapping[str, str], static_groups: Iterable[str]
 ) -> dict[str, list[TrueGeneration]]:
     """Return the generations of each group, in order. ``names`` has the client ids of consumer-protocol members."""
-    lines = [json.loads(line) for line in (folder / "done.jsonl").read_text().splitlines()]
     done: defaultdict[str, list[Done]] = defaultdict(list)
-    for line in lines:
+    for line in done_lines(folder):
         done[line["group"]].append(Done(line["at_ms"], line["did"], line["group"]))
     static, groups = set(static_groups), dict[str, _Group]()
     by_group: defaultdict[str, list[Event]] = defaultdict(list)
-    for event in events(sorted(folder.glob("broker-*.log"))):
+    for event in events(folder / LOG):
         by_group[event.group].append(event)
     for name, of_group in by_group.items():
         groups[name] = _Group(name in static, "cooperative" in name, names, done[name])
         groups[name].take_all(of_group)
-    wrong = {name: group.mismatches for name, group in groups.items() if group.mismatches}
-    if wrong:
-        print("mismatch", wrong)
     return {name: group.generations for name, group in groups.items()}

@@ -3,18 +3,18 @@ Give many groups of every client library a random history on two brokers, and wr
 
     python -m tests.support.cluster.random_history --kafka 4.3.1 --minutes 60 --out out/hour
 
-writes ``done.jsonl`` (what was done to which group and when), ``broker-1.log`` and ``broker-2.log`` (what the group
-coordinators logged), ``topics.json``, and the records of __consumer_offsets before and after the log cleaner compacted
-them. ``tests/support/cluster/history_truth.py`` compares with that what the program finds.
+writes what was done to which group and when, what the group coordinators logged, ``topics.json``, and the records of
+__consumer_offsets before and after the log cleaner compacted them, and prints how much of what the program finds there
+is right, by client library. A folder of tests/golden/random_history has one such hour for each release.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import random
 import re
-import shutil
 import sys
 import tempfile
 import threading
@@ -40,7 +40,10 @@ from pyarrow import parquet
 
 from tests.support.cluster.broker import Broker, JoiningBroker, broker
 from tests.support.cluster.clients import JavaConsumers, OtherConsumers
+from tests.support.cluster.coordinator_log import pack
 from tests.support.cluster.fleet import Client
+from tests.support.cluster.history_score import report
+from tests.support.cluster.history_truth import DONE, LOG
 from tests.support.cluster.library_groups import OF_GO, OF_JAVASCRIPT
 from tests.support.cluster.random_groups import SUBSCRIBING, RandomGroup, random_groups
 from tests.support.cluster.scripted_history import TOPIC, dump
@@ -91,7 +94,6 @@ class Truth:
         with self._writing:
             self.did[did] += 1
             self._out.write(json.dumps(row) + "\n")
-            self._out.flush()
 
 
 class Hosts:
@@ -332,7 +334,7 @@ def play(
         topics = [NewTopic(*topic, 1) for group in groups for topic in group.topics.items()]
         for created in admin.create_topics(topics).values():
             created.result()
-        truth = Truth(stack.enter_context((out / "done.jsonl").open("w")))
+        truth = Truth(stack.enter_context(gzip.open(out / DONE, "wt", encoding="utf-8")))
         ending, working = threading.Event(), threading.Semaphore(_AT_ONCE)
         hosts = stack.enter_context(Hosts(brokers[0], folder))
         lives = [
@@ -391,8 +393,7 @@ def _elect_preferred_leaders(admin: AdminClient) -> None:
 def _keep(brokers: Sequence[Broker], admin: AdminClient, truth: Truth, out: Path) -> None:
     """Write the records before and after compaction, and what the brokers logged until then."""
     truth.write("end")
-    for number, each in enumerate(brokers, start=1):
-        shutil.copyfile(each.log, out / f"broker-{number}.log")
+    pack([each.log for each in brokers], out / LOG)
     before = dump(brokers[0])
     parquet.write_table(before, out / "before.parquet", compression="zstd")
     rows = _topic_ids(brokers[0])
@@ -454,6 +455,7 @@ def main() -> None:
     groups = random_groups(given.kafka)
     did = play(given.kafka, groups, given.minutes, given.out, seed=given.seed, pause_seconds=given.pause_seconds)
     print(json.dumps(did))
+    print(report(given.out, given.kafka))
 
 
 if __name__ == "__main__":
