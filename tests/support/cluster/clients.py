@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -84,8 +84,9 @@ class ConsumersProcess:
 
     def __exit__(self, *exception: object) -> None:
         assert self._process.stdin is not None
-        # At the end of its input, it closes every consumer and exits.
-        self._process.stdin.close()
+        # At the end of its input, it closes every consumer and exits. A killed process has no input any more.
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
         try:
             self._process.wait(timeout=_END_SECONDS)
         except subprocess.TimeoutExpired:

@@ -47,6 +47,7 @@ class Event(NamedTuple):
     members: int | None = None
     reason: str = ""
     """Of a replaced member, the state of the group."""
+    broker: str = ""
 
 
 _UNKNOWN = r"[Dd]ynamic [Mm]ember with unknown member id joins group (?P<group>.+?) in (?:\w+ state|state \w+)"
@@ -98,8 +99,15 @@ _PATTERNS = [(logged, re.compile(each)) for logged, several in _LINES.items() fo
 _BEGINNING = re.compile(
     r"^(\d{4}-\d\d-\d\dT\S+) \[[^\]]*\] INFO \S*(?:GroupMetadataManager|GroupCoordinator)\S* - (.*)$"
 )
+_BROKER = re.compile(r"\[GroupCoordinator (?:id=)?(\d+)")
 _REMOVED = re.compile(r"[Gg]roup (?P<group>\S+) removed (?:dynamic )?members who haven't joined: (?P<members>.*?)\.?$")
 _IN_SET = re.compile(r"[^\s,()\[\]{}]+-[0-9a-f]{8}-[0-9a-f-]{27}")
+
+
+def _broker(text: str) -> str:
+    """Return the id of the broker that logged a line."""
+    by = _BROKER.match(text)
+    return by[1] if by else ""
 
 
 def pack(logs: Iterable[Path], out: Path) -> None:
@@ -122,7 +130,7 @@ def _events(line: str) -> Iterator[Event]:
     at_ms, text = round(datetime.fromisoformat(beginning[1]).timestamp() * 1000), beginning[2]
     if removed := _REMOVED.search(text):
         for member in _IN_SET.findall(removed["members"]):
-            yield Event(at_ms, Logged.FAILED, removed["group"], member=member)
+            yield Event(at_ms, Logged.FAILED, removed["group"], member=member, broker=_broker(text))
         return
     for logged, pattern in _PATTERNS:
         if match := pattern.search(text):
@@ -136,5 +144,6 @@ def _events(line: str) -> Iterator[Event]:
                 parts.get("member") or "",
                 None if parts.get("members") is None else int(parts["members"]),
                 parts.get("reason") or "",
+                _broker(text),
             )
             return

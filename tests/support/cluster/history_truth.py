@@ -78,6 +78,10 @@ class _Group:
     """Members of the last generation."""
     created: list[str] = field(default_factory=list)
     """Member ids with which their members have not joined yet."""
+    coordinator: str = ""
+    """The broker that coordinates the group."""
+    named: set[str] = field(default_factory=set)
+    """Member ids of which other lines say something: their members did join."""
     mismatches: int = 0
     """Generations of which another number of members was logged."""
     departed: Counter[str] = field(default_factory=Counter)
@@ -97,6 +101,7 @@ class _Group:
     def take_all(self, events: Sequence[Event]) -> None:
         """Take the events of the group in order, but those first that the coordinator logged too late."""
         waiting = deque(events)
+        self.named = {each.member for each in events if each.logged != Logged.CREATED}
         while waiting:
             event = waiting.popleft()
             if event.logged == Logged.STABILIZED:
@@ -114,6 +119,9 @@ class _Group:
                 self.created.append(event.member)
             case Logged.JOINED | Logged.OF_CONSUMERS_JOINED:
                 self._join(event.member)
+            case Logged.FAILED if event.broker != self.coordinator:
+                # A coordinator that has moved still ends the rebalance that it knew of.
+                pass
             case Logged.LEFT | Logged.LEFT_BEFORE | Logged.FAILED | Logged.OF_CONSUMERS_LEFT:
                 self._lose(event)
             case Logged.REPLACED if event.reason == "Stable":
@@ -132,6 +140,7 @@ class _Group:
                     self._join(added[1])
                 self.began_ms = self.began_ms or event.at_ms
             case Logged.STABILIZED:
+                self.coordinator = event.broker
                 self.stable = self._generation(event, event.at_ms)
             case Logged.ASSIGNED if self.stable is not None and self.stable.number == event.generation:
                 self._complete(self.stable._replace(assigned_ms=event.at_ms))
@@ -141,6 +150,7 @@ class _Group:
                 self._complete(self._generation(event, event.at_ms))
             case Logged.LOADED:
                 # Members of a rebalance that was not complete are forgotten.
+                self.coordinator = event.broker
                 self.members = dict(self.before)
                 self.created.clear()
 
@@ -154,7 +164,7 @@ class _Group:
         """Let members join that are needed for the logged number: brokers before 4.0 log only that they got an id."""
         assert count is not None
         while len(self.members) < count and self.created:
-            self._join(self.created[0])
+            self._join(min(self.created, key=lambda member: member not in self.named))
 
     def _name(self, member: str) -> str:
         return self.names.get(member) or member[:-_SUFFIX]
