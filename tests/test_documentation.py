@@ -90,6 +90,7 @@ NOT_RUN = {
     "python -m tests.support.cluster.capture": "takes two minutes and replaces the examples",
     ".venv/bin/rebalance-sim history --offsets-topic dumps": "needs a broker; test_history.py merges dumps",
     "python -m tests.support.cluster.scripted_history": "takes two minutes and replaces an example",
+    "python -m tests.support.cluster.random_history": "takes an hour; test_random_history.py plays shorter histories",
     ". .venv/bin/activate": "interactive; the examples typed then are run",
     "pyspark": "interactive; the examples typed then are run",
 }
