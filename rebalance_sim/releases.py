@@ -137,16 +137,21 @@ class PartitionOrder(IntEnum):
     """That of a Scala ``HashMap``."""
     LONG_MAP = 1
     """That of a Scala ``LongMap`` (2.1), which changes when the broker copies the map for an update."""
-    ASCENDING = 2
-    """By number: brokers with KRaft, which is assumed from 3.3 on (KIP-833)."""
+    HASH_SET = 2
+    """That of a Scala ``HashSet`` of what the response says of each partition: brokers with KRaft before 4.3.
+
+    The hash covers the partition's leader, its epoch, replicas and in-sync replicas.
+    """
+    ASCENDING = 3
+    """By number (4.3)."""
 
     @property
     def certain(self) -> int:
         """The most partitions that are certainly listed in ascending order.
 
-        A ``HashMap`` lists 1 before 0. A ``LongMap`` lists 0, 1, 2 or, if it is a copy, 0, 2, 1.
+        A ``HashMap`` lists 1 before 0, as a ``HashSet`` may. A ``LongMap`` lists 0, 1, 2 or, if it is a copy, 0, 2, 1.
         """
-        return {PartitionOrder.HASH_MAP: 1, PartitionOrder.LONG_MAP: 2}.get(self, 2**31 - 1)
+        return {PartitionOrder.LONG_MAP: 2, PartitionOrder.ASCENDING: 2**31 - 1}.get(self, 1)
 
 
 class ServerRangeRules(IntEnum):
@@ -235,11 +240,6 @@ class KafkaVersion:
     def is_early_access(self) -> bool:
         """Whether its brokers have the consumer protocol (KIP-848) only if it is enabled: 3.7 to 3.9."""
         return bool(self.server_assignors) and self.coordinator < CoordinatorRules.JAVA
-
-    @property
-    def may_use_zookeeper(self) -> bool:
-        """Whether its brokers may still run with ZooKeeper, although KRaft is assumed (KIP-833): 3.3 to 3.9."""
-        return self.partition_order is PartitionOrder.ASCENDING and self.coordinator < CoordinatorRules.JAVA
 
     @property
     def simulated(self) -> "KafkaVersion":
@@ -334,7 +334,7 @@ RULE_CHANGES = (
     RuleChange("3.1.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.2.0", "KIP-814", {"coordinator": CoordinatorRules.SCALA_3_2}),
     RuleChange("3.3.0", "KAFKA-14201", {"coordinator": CoordinatorRules.SCALA_3_3}),
-    RuleChange("3.3.0", "KIP-833", {"partition_order": PartitionOrder.ASCENDING}),
+    RuleChange("3.3.0", "KIP-833", {"partition_order": PartitionOrder.HASH_SET}),
     RuleChange("3.3.2", "KAFKA-14009", {"coordinator": CoordinatorRules.SCALA_3_3_2}),
     RuleChange("3.4.1", "KAFKA-14639", {"sticky": StickyRules.CLAIM_GENERATIONS}),
     RuleChange(
@@ -363,6 +363,7 @@ RULE_CHANGES = (
     RuleChange("4.1.2", "KAFKA-19449", {"reclaims_revoked": True}),
     RuleChange("4.2.0", "KAFKA-19431, KAFKA-19233", {"consumer_groups": ConsumerGroupRules.ONLY_SUBSCRIBED}),
     RuleChange("4.2.0", "KAFKA-19362, KAFKA-19363", {"share": ShareRules.BALANCED}),
+    RuleChange("4.3.0", "KRaftMetadataCache without a set", {"partition_order": PartitionOrder.ASCENDING}),
     RuleChange("4.3.0", "KIP-1263, KIP-1251", {"consumer_groups": ConsumerGroupRules.ASSIGNMENT_INTERVAL}),
     RuleChange("4.4.0", "KAFKA-20442, KAFKA-20601", {"consumer_groups": ConsumerGroupRules.EMPTY_GROUPS}),
 )

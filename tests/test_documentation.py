@@ -93,6 +93,7 @@ NOT_RUN = {
     "rebalance-sim audit --bootstrap-servers HOST:9092 --history": "needs a broker; history.md audits a dump",
     ".venv/bin/rebalance-sim history --offsets-topic dump --broker-logs": "tests/commands/test_history.py reads logs",
     "python -m tests.support.cluster.scripted_history": "takes two minutes and replaces an example",
+    "python -m tests.support.cluster.random_history": "takes an hour; test_random_history.py plays shorter histories",
     ". .venv/bin/activate": "interactive; the examples typed then are run",
     "pyspark": "interactive; the examples typed then are run",
 }

@@ -5,7 +5,7 @@ from argparse import Namespace
 from pyspark.sql import SparkSession
 
 from rebalance_sim.api.groups import predict
-from rebalance_sim.commands.brokers import broker_assumptions, clusters_of, kraft
+from rebalance_sim.commands.brokers import broker_assumptions, clusters_of
 from rebalance_sim.commands.comparison import summarise_comparison, write_distributions
 from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.lag import Offsets, summarise_lag
@@ -69,7 +69,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
     lag = offsets.write(run, predicted.last_assignments, members, bad[OFFSETS.name]) if offsets else None
     run.assumptions = earlier_assumptions(spark, options.members)
     run.assumptions += broker_assumptions(clusters, wanted, tables.get(ELECTIONS.name))
-    run.assumptions += kraft(clusters, tables[BALANCE.name])
     run.finish()
     lines = summarise_elections(tables[ELECTIONS.name]) if ELECTIONS.name in tables else []
     lines += summarise_assignments(tables[ASSIGNMENTS.name])

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.commands.audit_files import METRICS, SUMMARY, AuditFigures, metrics, summary
 from rebalance_sim.commands.audit_summary import summarise_findings
-from rebalance_sim.commands.brokers import broker_assumptions, clusters_of, kraft, untested_releases
+from rebalance_sim.commands.brokers import broker_assumptions, clusters_of, untested_releases
 from rebalance_sim.commands.configuration import DEFAULT
 from rebalance_sim.commands.console import Line, print_summary
 from rebalance_sim.commands.fleet import write_fleet
@@ -50,7 +50,6 @@ from rebalance_sim.errors import IncompleteError, NewsError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import (
-    BALANCE,
     ELECTIONS,
     FINDINGS,
     GENERATIONS,
@@ -172,7 +171,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
         *_assumed_release(options),
         *_unknown_clients(fleet.members),
         *broker_assumptions(rules.clusters, (), written[ELECTIONS.name]),
-        *kraft(rules.clusters, written[BALANCE.name]),
     ]
     since = write_news(run, previous, written, thresholds, has_rates=before is not None)
     missing = missing_library()

@@ -7,7 +7,6 @@ from pyspark.sql import DataFrame
 
 from rebalance_sim.commands.options import brokers_of
 from rebalance_sim.engine.tables.clusters import read_clusters
-from rebalance_sim.kafka.assignors.by_library import IN_BROKERS_ORDER
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.releases import SERVER_ASSIGNORS, untested
 from rebalance_sim.tables import CLUSTERS, Table
@@ -46,24 +45,5 @@ def early_access(clusters: Clusters, strategies: Sequence[str], elections: DataF
     releases = sorted({brokers.version for brokers in early})
     return [
         f"brokers of Kafka {release} have the consumer protocol (KIP-848) enabled, which is early access before 4.0"
-        for release in releases
-    ]
-
-
-def kraft(clusters: Clusters, assigned: DataFrame) -> list[str]:
-    """Return the assumption about brokers that may use ZooKeeper, if it decides the assignment of a group.
-
-    ``assigned`` has the columns ``cluster`` and ``strategy``.
-    """
-    uncertain = [brokers for brokers in clusters.kinds if brokers.rules().may_use_zookeeper]
-    if not uncertain:
-        return []
-    used = assigned.where(assigned.strategy.isin(*IN_BROKERS_ORDER)).select("cluster").distinct().collect()
-    *others, last = dict.fromkeys(IN_BROKERS_ORDER.values())
-    libraries = f"{', '.join(others)} and {last}"
-    releases = sorted({brokers.version for brokers in {clusters.of(row["cluster"]) for row in used} & set(uncertain)})
-    return [
-        f"brokers of Kafka {release} use KRaft: with ZooKeeper they list partitions in another order, and {libraries} "
-        "assign them in the order of that list"
         for release in releases
     ]

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from rebalance_sim.commands.brokers import early_access, kraft, untested_releases
+from rebalance_sim.commands.brokers import early_access, untested_releases
 from rebalance_sim.kafka.brokers import Brokers, Clusters
 
 CLUSTERS = Clusters(Brokers("4.3"), {"old": Brokers("2.8"), "early": Brokers("3.8"), "other": Brokers("3.7.1")})
@@ -26,14 +26,6 @@ def test_a_strategy_of_the_coordinator_is_early_access_before_4_0() -> None:
     assert early_access(CLUSTERS, ("range", "server-range"), None) == [ASSUMED.format(r) for r in ("3.7.1", "3.8")]
     assert early_access(CLUSTERS, ("range",), None) == []
     assert early_access(Clusters(), ("server-range",), None) == []
-
-
-def test_brokers_that_may_use_zookeeper_are_assumed_to_use_kraft(spark: SparkSession) -> None:
-    rows = [("early", "kafka-go-range"), ("other", "range"), ("old", "kafkajs-roundrobin"), ("new", "kafka-go-range")]
-    assigned = spark.createDataFrame(rows, ["cluster", "strategy"])
-    (sentence,) = kraft(CLUSTERS, assigned)
-    assert sentence.startswith("brokers of Kafka 3.8 use KRaft: ")
-    assert kraft(Clusters(Brokers("2.8")), assigned) == []
 
 
 def test_a_release_that_is_not_tested_is_a_warning() -> None:

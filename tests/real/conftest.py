@@ -60,7 +60,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def running(
-    version: str, directory: Path, settings: Mapping[str, str] | None = None, users: Mapping[str, str] | None = None
+    version: str, directory: Path, *, settings: Mapping[str, str] | None = None, users: Mapping[str, str] | None = None
 ) -> Iterator[Broker]:
     """Start a broker, or skip the test on a machine that cannot run one."""
     with ExitStack() as stack:

@@ -173,7 +173,7 @@ def test_libraries_of_go_and_javascript_return_the_predicted_assignment(
 ) -> None:
     """franz-go's sticky assignor determines the assignment of a group with one topic, if claims do not conflict.
 
-    The programs list partitions in ascending order, which brokers before 3.3 need not do.
+    The programs list partitions in ascending order, which brokers before 4.3 need not do.
     """
     version, groups, answers = asked
     ours = [in_order(given) for given in Batch(groups).answers(version, strategy)]
@@ -204,7 +204,7 @@ Ask = Callable[[str, Sequence[Group], Path], list[dict[str, Answer]]]
 def test_libraries_of_ruby_and_erlang_return_the_predicted_assignment(
     ask: Ask, strategies: Mapping[str, str], version: str, programs: Path, seed: int, draws: Draws
 ) -> None:
-    """The programs list partitions in ascending order, which brokers before 3.3 need not do."""
+    """The programs list partitions in ascending order, which brokers before 4.3 need not do."""
     groups = [*other_libraries.some_groups(seed, draws(400)), *other_libraries.one_topic_groups(seed, draws(100))]
     try:
         answers = ask(version, groups, programs)

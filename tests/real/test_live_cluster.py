@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim import UserError, elect, predict
 from rebalance_sim.cli import main
-from rebalance_sim.releases import NEWEST
+from rebalance_sim.releases import NEWEST, PartitionOrder, kafka_version
 from rebalance_sim.sources.assumptions import JAVA_DEFAULT_PROTOCOLS
 from rebalance_sim.sources.kafka_tools.capture import Capture
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
@@ -26,6 +26,7 @@ from tests.support.cluster.capture import is_stable, named, until
 from tests.support.cluster.clients import JavaConsumers, KafkaPythonConsumers, Partitions, RdkafkaConsumers, Runner
 from tests.support.cluster.fleet import RANGE, ROBIN, TOPICS, Client, Group, groups
 from tests.support.cluster.jars import needs_zookeeper
+from tests.support.cluster.metadata_order import listed_partitions
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")]
 
@@ -241,6 +242,15 @@ def test_the_tables_are_complete(spark: SparkSession, busy: Busy) -> None:
     assert f"1 group ({BACKFILL}) without members: nothing is predicted for them" in capture.assumptions
     assert heard[0] == f"reading the cluster at {busy.servers}"
     assert f"groups listed: {len(busy.groups) + 1}" in heard
+
+
+def test_partitions_are_listed_in_order_since_4_3(busy: Busy) -> None:
+    """Leaders of kafka-go, KafkaJS and ruby-kafka assign them in this order."""
+    topic, count = next(item for item in TOPICS.items() if item[1] > 2)
+    listed = listed_partitions(busy.servers, topic)
+    rules = kafka_version(busy.broker.version)
+    assert sorted(listed) == list(range(count))
+    assert (listed == sorted(listed)) == (rules.partition_order is PartitionOrder.ASCENDING)
 
 
 def test_share_groups_are_listed_but_not_read(spark: SparkSession, busy: Busy) -> None:

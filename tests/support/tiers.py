@@ -171,8 +171,12 @@ TIERS = (
         (
             *("tests/real/test_topic_records.py", "tests/real/test_offsets_topic.py"),
             *("tests/real/test_share_groups.py", "tests/real/test_history.py"),
+            "tests/real/test_random_history.py",
         ),
-        (*_CLUSTERS, "rebalance_sim/sources/offsets_topic/", "rebalance_sim/kafka/history/"),
+        (
+            *(*_CLUSTERS, *_PROGRAMS, "rebalance_sim/sources/offsets_topic/"),
+            *("rebalance_sim/kafka/history/", "rebalance_sim/engine/history/"),
+        ),
     ),
     Tier(
         "whole runs",

@@ -193,9 +193,16 @@ def _to_be_predicted(group: Group) -> str:
     if better is not None:
         use = how_to_use(group, assignors_of_choice(group)[better])
         return f"{needed}: {use[0].lower()}{use[1:]}.{loss_of_cooperation(group, better)}"
-    if group.brokers.rules().partition_order is not PartitionOrder.ASCENDING:
-        return f"{needed}: brokers with KRaft list partitions in order, those of Kafka 3.3 and newer."
+    if _is_in_brokers_order(group) and group.brokers.rules().partition_order is not PartitionOrder.ASCENDING:
+        return f"{needed}: brokers of Kafka 4.3 and newer list partitions in order."
     return "Use the bounds in table balance, which hold for every assignment."
+
+
+def _is_in_brokers_order(group: Group) -> bool:
+    """Return whether the leader takes partitions in the order in which brokers list them."""
+    record = LIBRARIES.get(group.leader.candidates[0].library) if group.leader else None
+    assignor = record.assignor(str(group.protocol)) if record else None
+    return assignor is not None and assignor.in_brokers_order
 
 
 def _upgrade(group: Group) -> str:

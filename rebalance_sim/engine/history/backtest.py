@@ -5,7 +5,7 @@ many partitions as they had then. The assignment itself is read for one thing on
 that no other generation shows (``partition_counts``). Such generations are marked.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -21,7 +21,7 @@ from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
 from rebalance_sim.engine.history.generations import Entries, Generations, differing, entries, numbered_names
 from rebalance_sim.engine.history.partition_counts import TopicCounts, topic_counts
-from rebalance_sim.engine.tables.arrow import arrow_type, rows_of
+from rebalance_sim.engine.tables.arrow import arrow_type, numbers, rows_of
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Brokers, Clusters
@@ -41,6 +41,7 @@ KNOWN, FROM_ANSWER = "known", "from the answer"
 _GENERATION = ("history_group_id", "recreated", "history_generation", "completed_at_ms", "protocol")
 """Columns of the group that all of its members have."""
 _ACTUAL = ("client_library", "client_version", "assigned")
+_NEW_TOPICS = "topic {} yet: no partition of it is assigned, and the others are as predicted without it"
 _OTHER_LIBRARY = "the leader's library is uncertain, and the others that it may use assign differently"
 
 
@@ -57,20 +58,24 @@ def from_generation_before(generation_members: DataFrame) -> DataFrame:
     """Return the same for members as the generation before them leaves them: a simulation knows no more.
 
     A member that was in the group's generation before owns what it was assigned there, one that has joined since owns
-    nothing. The first generation of a group is left out.
+    nothing. A static member is the same one under a new member id. An epoch of a consumer-protocol group for which no
+    target was computed leaves the one before. The first generation of a group is left out.
     """
-    by_group = Window.partitionBy("cluster", "group_id", "recreated").orderBy("generation")
-    by_member = Window.partitionBy("cluster", "group_id", "recreated", "member_id").orderBy("generation")
+    group, identity = ("cluster", "group_id", "recreated"), F.coalesce("instance_id", "member_id")
+    by_group = Window.partitionBy(*group).orderBy("generation")
+    by_member = Window.partitionBy(*group, identity).orderBy("generation")
     placed = generation_members.withColumn("_place", F.dense_rank().over(by_group))
     before = F.lag(F.struct("_place", "generation", "assigned")).over(by_member)
     stays = F.col("_before._place") == F.col("_place") - 1
     nothing = F.array().cast(generation_members.schema["owned"].dataType)
+    target = F.when(_is_of_consumers(), F.col("_target"))
     of_before = {
-        "owned": F.when(stays, F.col("_before.assigned")).otherwise(nothing),
+        "owned": F.when(stays, F.coalesce("_before.assigned", target)).otherwise(nothing),
         "owned_generation": F.when(stays, F.col("_before.generation")),
     }
-    members = placed.withColumn("_before", before).where("_place > 1").withColumns(of_before)
-    return members.drop("_place", "_before").transform(_as_groups)
+    last = F.last("assigned", ignorenulls=True).over(by_member.rowsBetween(Window.unboundedPreceding, -1))
+    members = placed.withColumns({"_before": before, "_target": last}).where("_place > 1").withColumns(of_before)
+    return members.drop("_place", "_before", "_target").transform(_as_groups)
 
 
 def _is_of_consumers() -> Column:
@@ -122,8 +127,10 @@ class Backtest:
         """Predict batches of generations with their members nested, and compare."""
         for brokers, batch in by_brokers(batches, self.clusters):
             if len(batch):
-                counts = topic_counts(batch, self.spans)
-                yield pa.RecordBatch.from_struct_array(self._rows(brokers, Generations(batch), counts))
+                rows = self._rows(brokers, Generations(batch), topic_counts(batch, self.spans))
+                for shows in (("owned", "assigned"), ("assigned",)):
+                    rows = self._without_new_topics(brokers, batch, rows, shows)
+                yield pa.RecordBatch.from_struct_array(rows)
 
     def _rows(self, brokers: Brokers, generations: Generations, counts: TopicCounts) -> pa.StructArray:
         topics = self._topics(generations, counts)
@@ -131,6 +138,42 @@ class Backtest:
         numbered = topics.append_column("cluster", numbered_names(counts.groups))
         answers = self._answers(brokers, generations, missing, numbered)
         return rows_of(BACKTEST.schema, self._compared(generations, counts, missing, answers))
+
+    def _without_new_topics(
+        self, brokers: Brokers, batch: pa.RecordBatch, rows: pa.StructArray, shows: Sequence[str]
+    ) -> pa.StructArray:
+        """Mark generations of which the leader did not know a topic yet: without it, the answer is as predicted.
+
+        A topic may be new if no member has a partition of it in the columns ``shows``.
+        A leader learns of the topics of other members when they join, and may assign with a Metadata response that was
+        under way by then (``ConsumerCoordinator.onJoinPrepare``); it rejoins as soon as it knows them.
+        """
+        differ = numbers(pc.equal(rows.field("result"), DIFFERS)).astype(np.bool_)
+        places = np.flatnonzero(differ)
+        again = Generations(batch.take(pa.array(places)))
+        counts = topic_counts(batch.take(pa.array(places)), self.spans)
+        shown = [entries(np.arange(len(again.members)), again.members.field(name)) for name in shows]
+        keys = [_keys(numbered_names(again.of_members[each.members]), each.topics) for each in shown]
+        known = pc.is_in(_keys(numbered_names(counts.groups), counts.topics), pa.concat_arrays(keys))
+        is_new = ~numbers(known).astype(np.bool_)
+        if not is_new.any():
+            return rows
+        results = self._rows(brokers, again, counts.chosen(~is_new)).field("result").to_pylist()
+        reasons = [
+            f"the leader did not know {_NEW_TOPICS.format(', '.join(names))}" if result == EQUAL and names else None
+            for result, names in zip(results, counts.chosen(is_new).names(len(places)), strict=True)
+        ]
+        all_reasons = np.full(len(rows), None, object)
+        all_reasons[places] = reasons
+        reason = pa.array(all_reasons, pa.string())
+        unknown = reason.is_valid()
+        columns = {name: rows.field(name) for name in BACKTEST.names}
+        columns |= {
+            "result": pc.if_else(unknown, NOT_PREDICTABLE, columns["result"]),
+            "reason": pc.if_else(unknown, reason, columns["reason"]),
+            "differing": pc.if_else(unknown, pa.scalar(None, columns["differing"].type), columns["differing"]),
+        }
+        return rows_of(BACKTEST.schema, columns)
 
     def _compared(
         self, generations: Generations, counts: TopicCounts, missing: dict[int, str], answers: "_Answers"

@@ -33,6 +33,18 @@ class TopicCounts:
     known: Flags
     """Whether other generations, before and after, show the number."""
 
+    def chosen(self, rows: Flags) -> "TopicCounts":
+        """Return some of the rows."""
+        topics = self.topics.filter(pa.array(rows))
+        return TopicCounts(self.groups[rows], topics, self.partitions[rows], self.known[rows])
+
+    def names(self, groups: int) -> list[list[str]]:
+        """Return the topics of each of so many groups."""
+        names: list[list[str]] = [[] for _ in range(groups)]
+        for group, topic in zip(self.groups.tolist(), self.topics.to_pylist(), strict=True):
+            names[group].append(topic)
+        return names
+
 
 def spans(generation_members: DataFrame, topics: DataFrame | None) -> pa.Table:
     """Return the times between which topics are seen with a count: ``cluster, topic, partitions, first_ms, last_ms``.

@@ -23,13 +23,6 @@ GUARANTEES: Mapping[str, Guarantee] = {
     for strategy, guarantee in each.guarantees.items()
 }
 """By strategy, what it guarantees for groups whose assignment cannot be predicted."""
-IN_BROKERS_ORDER = {
-    strategy: name
-    for name, library in LIBRARIES.items()
-    for each in library.assignors
-    for strategy in each.strategies_in_brokers_order
-}
-"""Strategies that take partitions in the order in which brokers list them, with their libraries."""
 ASSIGN_LEADERS_TOPICS = frozenset(name for name, library in LIBRARIES.items() if library.assigns_leaders_topics)
 
 _UNREADABLE = [name for name, library in LIBRARIES.items() if library.subscriptions.end_early]

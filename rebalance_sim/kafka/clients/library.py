@@ -79,8 +79,6 @@ class Earlier:
     rules: Rules
     guarantee: Guarantee | None = None
     """What they guarantee for groups whose assignment cannot be predicted."""
-    in_brokers_order: bool = False
-    """Whether they take the partitions of a topic in the order in which brokers list them."""
     deals_each_topic: bool = False
     """Whether they deal out every topic on its own, as later ones do not, so that the same members get most."""
 
@@ -135,12 +133,6 @@ class LibraryAssignor:
         """The rules that can be predicted, by strategy."""
         newest = {self.strategy: self.rules} if self.rules else {}
         return newest | {each.strategy: each.rules for each in self.earlier}
-
-    @property
-    def strategies_in_brokers_order(self) -> tuple[str, ...]:
-        """The strategies that take the partitions of a topic in the order in which brokers list them."""
-        newest = (self.strategy,) if self.in_brokers_order else ()
-        return newest + tuple(each.strategy for each in self.earlier if each.in_brokers_order)
 
     @property
     def guarantees(self) -> dict[str, Guarantee]:

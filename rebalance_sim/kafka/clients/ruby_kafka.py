@@ -45,7 +45,6 @@ LIBRARY = ClientLibrary(
                     (1, 4),
                     "ruby-kafka-1.3-roundrobin",
                     Rules("rebalance_sim.kafka.assignors.ruby_kafka.round_robin_assignment_strategy_before_1_4"),
-                    in_brokers_order=True,
                 ),
             ),
             in_brokers_order=True,

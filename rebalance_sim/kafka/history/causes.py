@@ -106,7 +106,7 @@ def _of_same_members(change: Change) -> Explanation:
     if change.revoked_before:
         revoked = plural(change.revoked_before, "partition")
         return Explanation(Cause.REVOKED, f"{revoked} revoked after the generation before, whose owners then rejoined")
-    if change.now.leader is None:
+    if change.now.leader is None or change.skipped:
         return Explanation(Cause.UNKNOWN, "same members and subscriptions")
     if change.sent_other_bytes:
         members = _names(change.sent_other_bytes)

@@ -274,7 +274,7 @@ class _Group:
         else:
             self._completed_at_ms = stored.columns.get("completed_at_ms")
         episode = self._episode_of(before, now)
-        missing = self._missing(now.number, position)
+        missing = self._missing(position)
         self._last = position
         change = self._history.next(now)
         explained = explain(change, may_lack_records=missing != "", earlier=self._earlier(missing, now.number))
@@ -303,11 +303,11 @@ class _Group:
         members = [] if change.is_rewritten else [{**member, **of_group} for member in stored.members]
         self._rows.add(1 + len(members), generation=columns, members=members, rejects=stored.rejects)
 
-    def _missing(self, generation: int, position: Position) -> str | None:
+    def _missing(self, position: Position) -> str | None:
         """Return which records may be missing before a generation; empty if none, None if that is unknown."""
         if position.offset is None:
             return None
-        if self._last is None and (self._began or generation <= _FIRST_GENERATION):
+        if self._last is None and self._began:
             return ""
         return self._reading.gaps.between(self._last or Position(position.partition, -1), position)
 
@@ -315,8 +315,12 @@ class _Group:
         """Return why there is no generation before the first."""
         if self._began:
             return self._began
-        is_new = missing == "" or generation <= _FIRST_GENERATION
-        return "the group is new" if is_new else "earlier generations are not in the dump"
+        if not missing:
+            is_new = missing == "" or generation <= _FIRST_GENERATION
+            return "the group is new" if is_new else "earlier generations are not in the dump"
+        if generation <= _FIRST_GENERATION:
+            return "the group is new, or was deleted before: earlier records may be missing"
+        return "earlier generations are not in the dump"
 
     def _episode_of(self, before: Generation | None, now: Generation) -> Episode:
         """Return the episode of a generation, a new one unless it follows closely."""

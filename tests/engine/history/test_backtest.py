@@ -179,6 +179,28 @@ def test_an_unpredictable_answer_is_held_against_its_bounds(
     assert "kafka-python" in row["reason"]
 
 
+def test_a_leader_that_did_not_know_a_topic_is_not_predictable(spark: SparkSession) -> None:
+    """Java's and kafka-python's leaders assigned so on a broker of 4.3.1, before they rejoined a second later."""
+    subscriptions = {"a": ["t"], "b": ["t", "u"]}
+
+    def subscribed(number: int, assigned: dict[str, list[str]]) -> list[dict[str, Any]]:
+        return [each | {"subscription": subscriptions[each["member_id"]]} for each in generation(number, assigned)]
+
+    whole = {"a": ["t-0"], "b": ["t-1", "u-0", "u-1"]}
+    early = subscribed(2, {"a": ["t-0"], "b": ["t-1"]})
+    tested = history(spark, subscribed(1, whole), early, subscribed(3, whole)).transform(backtest()).collect()
+    found = {row["generation"]: (row["result"], row["reason"], row["differing"]) for row in tested}
+    assert found.pop(2) == (
+        NOT_PREDICTABLE,
+        "the leader did not know topic u yet: no partition of it is assigned, and the others are as predicted without "
+        "it",
+        None,
+    )
+    assert {result for result, *_ in found.values()} == {EQUAL}
+    wrong = history(spark, subscribed(1, whole), subscribed(2, {"a": ["t-1"], "b": ["t-0"]}), subscribed(3, whole))
+    assert results(wrong.transform(backtest()))[2][0] == DIFFERS
+
+
 def test_a_generation_follows_from_the_one_before(spark: SparkSession) -> None:
     """A sticky member that forgets what it owned is predicted by what it sent, but not by the generation before."""
     before = generation(1, {"a": ["t-0", "t-1"], "b": ["t-2", "t-3"]}, protocol="sticky")
@@ -190,6 +212,27 @@ def test_a_generation_follows_from_the_one_before(spark: SparkSession) -> None:
     assert results(followed) == {3: (EQUAL, FROM_ANSWER)}
     turned = generation(3, {"a": ["t-2"], "b": ["t-0", "t-1"], "c": ["t-3"]}, protocol="sticky")
     assert results(history(spark, before, turned).transform(backtest(basis=GENERATION_BEFORE)))[3][0] == DIFFERS
+
+
+def test_a_static_member_with_a_new_id_has_what_it_was_assigned(spark: SparkSession) -> None:
+    """The coordinator gives it the assignment of its instance (4.3.1)."""
+    before = generation(1, {"a": ["t-0", "t-1", "t-2"]}, protocol="sticky", instance_id="a-till")
+    names = {"a-again": "a-till", "b": "b-till"}
+    after = generation(2, {"a-again": ["t-0", "t-1"], "b": ["t-2"]}, protocol="sticky")
+    joined = history(spark, before, [member | {"instance_id": names[member["member_id"]]} for member in after])
+    assert results(joined.transform(backtest(basis=GENERATION_BEFORE))) == {2: (EQUAL, FROM_ANSWER)}
+
+
+def test_an_epoch_without_a_target_leaves_the_one_before(spark: SparkSession) -> None:
+    """A coordinator of 4.3.1 bumped the epoch twice within its assignment interval."""
+    more = {"protocol": None, "protocols": ["server-uniform"], "join_order": None, "completed_at_ms": None}
+    before = generation(1, {"a": ["t-1", "t-3"], "b": ["t-0", "t-2"]}, **more)
+    without = [member | {"assigned": None} for member in generation(2, {"a": []}, **more)]
+    after = generation(3, {"a": ["t-1", "t-3"], "c": ["t-0", "t-2"]}, **more)
+    with_id = table(spark, TOPICS, [{"topic": "t", "partitions": 4, "topic_id": "AAAAAAAAAAEAAAAAAAAAAg"}])
+    tested = history(spark, before, without, after).transform(backtest(with_id, basis=GENERATION_BEFORE))
+    found = {number: result for number, (result, _) in results(tested).items()}
+    assert found == {2: INCOMPLETE, 3: EQUAL}
 
 
 def test_a_consumer_protocol_group_is_predicted_from_its_target_before(spark: SparkSession) -> None:

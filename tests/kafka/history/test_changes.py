@@ -105,6 +105,13 @@ CASES: list[tuple[list[Generation], Cause, str, str | None]] = [
         "member b joined; 2 generations before it never became stable",
         "b",
     ),
+    # Whatever started the rebalance before it may have started this one.
+    (
+        [generation(1, A, B), generation(3, A, B)],
+        Cause.UNKNOWN,
+        "same members and subscriptions; 1 generation before it never became stable",
+        None,
+    ),
 ]
 
 

@@ -236,6 +236,17 @@ def test_a_group_id_that_is_used_again(spark: SparkSession) -> None:
 
 
 @pytest.mark.scale
+def test_a_new_group_may_have_had_earlier_records(spark: SparkSession) -> None:
+    """Compaction removed 41 generations of a deleted group on a broker of 4.3.1, and the record of its deletion."""
+    records = [*placed([classic(1, of("z"), group_id="other")]), *placed([classic(1, of("a"))], first=5)]
+    rows = read_history([frame(spark, records)]).generations.collect()
+    assert {row.group_id: (row.complete, row.evidence) for row in rows} == {
+        "other": (True, "the group is new"),
+        "g": (False, "the group is new, or was deleted before: earlier records may be missing"),
+    }
+
+
+@pytest.mark.scale
 def test_epochs_of_a_consumer_protocol_group(spark: SparkSession) -> None:
     """A member joins, another joins, and it leaves: the last epoch has no assignment yet."""
     gone = [

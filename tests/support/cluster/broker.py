@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -15,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from tests.support.cluster.jars import java_command, needs_zookeeper
 from tests.support.maven import JarsUnavailable, java_environment
 
-__all__ = ["TOOLS", "Broker", "BrokerError", "JarsUnavailable", "broker"]
+__all__ = ["TOOLS", "Broker", "BrokerError", "JarsUnavailable", "JoiningBroker", "broker"]
 
 HOST = "127.0.0.1"
 # Any 16 bytes in URL-safe base64.
@@ -55,7 +56,8 @@ class Broker:
     A combined broker and controller with all replication factors at 1.
 
     `directory` receives the broker's data, which is deleted at the end, and `broker.log`,
-    which is kept. `settings` are further lines of server.properties. `users` (name: password)
+    which is kept. `settings` are further lines of server.properties, `java_options` further options
+    of its process. `users` (name: password)
     authenticate with SASL/PLAIN at `sasl_bootstrap_servers` and may do what ACLs allow;
     unauthenticated clients at `bootstrap_servers` may do everything.
     """
@@ -73,6 +75,9 @@ class Broker:
         java_options: Sequence[str] = (),
     ) -> None:
         self.version = version
+        self.brokers = 1
+        """How many brokers the cluster has when all of them run."""
+        self.log = directory / "broker.log"
         self.bootstrap_servers = ""
         self.sasl_bootstrap_servers = ""
         self._users = dict(users or {})
@@ -80,11 +85,11 @@ class Broker:
         self._settings = dict(settings or {})
         self._data = directory / "data"
         self._properties = directory / "server.properties"
-        self.log = directory / "broker.log"
-        self._java_options = java_options
+        self._java_options = list(java_options)
+        self._controller = ""
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Broker:
+    def __enter__(self) -> Self:
         self._write_properties()
         try:
             self._prepare()
@@ -127,6 +132,25 @@ class Broker:
         shutil.rmtree(self._data, ignore_errors=True)
         self._properties.unlink(missing_ok=True)
 
+    def restart(self) -> None:
+        """Stop the process and start it again on the same data and ports."""
+        if self._process is not None:
+            _end(self._process)
+        self._start()
+        self._wait_until_it_answers()
+
+    def settings_to_join(self, listeners: str) -> dict[str, str]:
+        """Return the settings with which another broker joins this one's cluster."""
+        return {
+            "process.roles": "broker",
+            "node.id": "2",
+            "controller.quorum.voters": f"1@{self._controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": listeners,
+            "advertised.listeners": listeners,
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        }
+
     def _write_properties(self) -> None:
         broker_port, sasl_port = free_ports(2)
         self.bootstrap_servers = f"{HOST}:{broker_port}"
@@ -161,14 +185,15 @@ class Broker:
         }
 
     def _quorum_settings(self, listeners: str) -> dict[str, str]:
-        (controller_port,) = free_ports(1)
+        (port,) = free_ports(1)
+        self._controller = f"{HOST}:{port}"
         protocols = ",".join(f"{name}:{name}" for name in ("PLAINTEXT", "SASL_PLAINTEXT"))
         return {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+            "controller.quorum.voters": f"1@{self._controller}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"{listeners},CONTROLLER://{HOST}:{controller_port}",
+            "listeners": f"{listeners},CONTROLLER://{self._controller}",
             "advertised.listeners": listeners,
             "listener.security.protocol.map": f"{protocols},CONTROLLER:PLAINTEXT",
         }
@@ -189,7 +214,7 @@ class Broker:
 
     def _start(self) -> None:
         command = java_command(self.version, "-Xmx512m", *self._java_options)
-        with self.log.open("wb") as log:
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*command, "kafka.Kafka", str(self._properties)],
                 stdin=subprocess.DEVNULL,
@@ -204,7 +229,7 @@ class Broker:
         # log_level 0: refused connections are expected until the broker listens.
         client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
         while time.monotonic() < deadline:
-            if _knows_its_broker(client):
+            if _knows_brokers(client, self.brokers):
                 return
             if _ended_within(self._process, seconds=0.1):
                 raise BrokerError(f"the broker ended while starting:\n{self._log_tail()}")
@@ -235,6 +260,9 @@ class BrokerWithZooKeeper(Broker):
         (port,) = free_ports(1)
         self._zookeeper_address = f"{HOST}:{port}"
         return {"broker.id": "1", "zookeeper.connect": self._zookeeper_address}
+
+    def settings_to_join(self, listeners: str) -> dict[str, str]:
+        return {"broker.id": "2", "zookeeper.connect": self._zookeeper_address, "listeners": listeners}
 
     def _prepare(self) -> None:
         host, _, port = self._zookeeper_address.partition(":")
@@ -269,6 +297,29 @@ class BrokerWithZooKeeper(Broker):
         raise BrokerError(f"ZooKeeper does not answer: see {self.log.with_name('zookeeper.log')}")
 
 
+class JoiningBroker(Broker):
+    """A second broker of a cluster, which the first one's controller or ZooKeeper serves."""
+
+    def __init__(
+        self, first: Broker, directory: Path, *, settings: Mapping[str, str], java_options: Sequence[str] = ()
+    ) -> None:
+        super().__init__(first.version, directory, settings=settings, java_options=java_options)
+        self._first = first
+        self.brokers = 2
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._first.brokers = self.brokers
+        return self
+
+    def _quorum_settings(self, listeners: str) -> dict[str, str]:
+        return self._first.settings_to_join(listeners)
+
+    def _prepare(self) -> None:
+        if not needs_zookeeper(self.version):
+            self._format()
+
+
 def broker(
     version: str,
     directory: Path,
@@ -282,10 +333,10 @@ def broker(
     return kind(version, directory, settings=settings, users=users, java_options=java_options)
 
 
-def _knows_its_broker(client: AdminClient) -> bool:
-    """Return whether the metadata contains the broker: the controller has unfenced it."""
+def _knows_brokers(client: AdminClient, count: int) -> bool:
+    """Return whether the metadata contains so many brokers: the controller has unfenced them."""
     try:
-        return len(client.list_topics(timeout=1).brokers) == 1
+        return len(client.list_topics(timeout=1).brokers) == count
     except KafkaException:
         return False
 

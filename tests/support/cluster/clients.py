@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -83,8 +84,9 @@ class ConsumersProcess:
 
     def __exit__(self, *exception: object) -> None:
         assert self._process.stdin is not None
-        # At the end of its input, it closes every consumer and exits.
-        self._process.stdin.close()
+        # At the end of its input, it closes every consumer and exits. A killed process has no input any more.
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
         try:
             self._process.wait(timeout=_END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -99,9 +101,21 @@ class ConsumersProcess:
         with self._changed:
             self._assigned.pop(name, None)
 
+    def subscribe(self, name: str, topics: Sequence[str]) -> None:
+        """Let a consumer subscribe to other topics; its library must be able to."""
+        self._order("subscribe", name, ",".join(topics))
+
     def kill(self) -> None:
         """Kill the process with all its consumers; none of them leaves its group."""
         self._process.kill()
+
+    def freeze(self) -> None:
+        """Stop the process: its consumers send nothing until it goes on."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen process go on."""
+        self._process.send_signal(signal.SIGCONT)
 
     def assignments(self) -> dict[str, Partitions]:
         """Return the partitions of each member id, as its consumer last reported them."""
@@ -114,6 +128,11 @@ class ConsumersProcess:
         with self._changed:
             self._raise_failures()
             return list(self._reports)
+
+    def failures(self) -> list[str]:
+        """Return which consumers have failed, and why."""
+        with self._changed:
+            return list(self._failures)
 
     def _start(self, name: str, settings: Mapping[str, str]) -> None:
         self._order("start", name, *(f"{key}={value}" for key, value in settings.items()))
@@ -171,9 +190,6 @@ class JavaConsumers(ConsumersProcess):
         self._order("stall", name)
         self._wait_for("stalled", name)
 
-    def subscribe(self, name: str, topics: Sequence[str]) -> None:
-        self._order("subscribe", name, ",".join(topics))
-
 
 class OtherConsumers(ConsumersProcess):
     """The process of a program in tests/real/client_libraries, for libraries of Go or JavaScript."""
@@ -192,11 +208,9 @@ class OtherConsumers(ConsumersProcess):
             "rack": client.rack,
             "topics": ",".join(client.topics),
             "protocols": ",".join(client.protocols),
+            "session": str(client.session_ms),
         }
         self._start(name, settings)
-
-    def subscribe(self, name: str, topics: Sequence[str]) -> None:
-        raise NotImplementedError("its program does not change subscriptions")
 
 
 def listed_partitions(listing: str) -> Partitions:
@@ -252,6 +266,8 @@ def _common_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
             settings["group.remote.assignor"] = client.protocols[0].removeprefix(SERVER)
     else:
         settings["heartbeat.interval.ms"] = str(_HEARTBEAT_INTERVAL_MS)
+        if client.session_ms:
+            settings["session.timeout.ms"] = str(client.session_ms)
     if client.client_id:
         settings["client.id"] = client.client_id
     if client.rack:
@@ -429,7 +445,9 @@ def _kafka_python_assignors() -> dict[str, Any]:
 
 def _kafka_python_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
     assignors = _kafka_python_assignors()
-    named = {"client_id": client.client_id} if client.client_id else {}
+    named: dict[str, Any] = {"client_id": client.client_id} if client.client_id else {}
+    if client.session_ms:
+        named["session_timeout_ms"] = client.session_ms
     return named | {
         "bootstrap_servers": bootstrap_servers,
         "group_id": client.group,

@@ -44,6 +44,8 @@ class Client:
     library: str = "java"
     # "never", "once" (the first batch only, which leaves a lag) or "always"
     commit: str = "once"
+    # session.timeout.ms; 0 for the default of the library
+    session_ms: int = 0
 
     @property
     def next_generation(self) -> bool:

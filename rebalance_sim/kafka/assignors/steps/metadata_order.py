@@ -1,10 +1,12 @@
 """Leaders that take topics or partitions in the order of the broker's Metadata response.
 
-kafka-go, KafkaJS and ruby-kafka take partitions so. Brokers with KRaft list them in ascending order. Brokers with
-ZooKeeper list them in the order of the hash map in which they keep them (``ZkMetadataCache``): since 2.1 Scala's
-``LongMap``, whose order also depends on when the broker last copied the map, so that partitions 0, 1, 2 may be listed
-as 0, 2, 1; before, a ``HashMap`` that lists 1 before 0. ``PartitionOrder.certain`` is the number of partitions up to
-which the order is known.
+kafka-go, KafkaJS and ruby-kafka take partitions so. Brokers since 4.3 list them in ascending order, earlier ones with
+KRaft in that of a set of what they say of each partition, which changes with its leader and replicas
+(``KRaftMetadataCache``: six partitions of one broker are listed as 1, 3, 2, 5, 0, 4). Brokers with ZooKeeper list them
+in the order of the hash map in which they keep them (``ZkMetadataCache``): since 2.1 Scala's ``LongMap``, whose order
+also depends on when the broker last copied the map, so that partitions 0, 1, 2 may be listed as 0, 2, 1; before, a
+``HashMap`` that lists 1 before 0. ``PartitionOrder.certain`` is the number of partitions up to which the order is
+known.
 
 Topics are listed in the order of the immutable set of Scala's into which brokers put the requested names.
 """

@@ -2,6 +2,7 @@
 //
 // Orders and reports are those of the program for Go's libraries (../go/consumers/main.go).
 import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
 import { Consumer, stringDeserializers } from '@platformatic/kafka'
 import kafkajs from 'kafkajs'
 
@@ -17,9 +18,13 @@ function reportAssigned (name, memberId, generation, assigned) {
   report('assigned', name, memberId, generation, listed.sort().join(','))
 }
 
-async function startKafkaJs (name, { servers, group, client, topics }) {
+function timeout (session) {
+  return Number(session) > 0 ? { sessionTimeout: Number(session) } : {}
+}
+
+async function startKafkaJs (name, { servers, group, client, topics, session }) {
   const kafka = new kafkajs.Kafka({ clientId: client || undefined, brokers: servers.split(','), logLevel: kafkajs.logLevel.NOTHING })
-  const consumer = kafka.consumer({ groupId: group, heartbeatInterval: HEARTBEAT_MS, metadataMaxAge: HEARTBEAT_MS })
+  const consumer = kafka.consumer({ groupId: group, heartbeatInterval: HEARTBEAT_MS, metadataMaxAge: HEARTBEAT_MS, ...timeout(session) })
   consumer.on(consumer.events.GROUP_JOIN, ({ payload: { memberId, memberAssignment } }) => {
     const assigned = Object.entries(memberAssignment).map(([topic, partitions]) => ({ topic, partitions }))
     reportAssigned(name, memberId, 0, assigned)
@@ -30,20 +35,41 @@ async function startKafkaJs (name, { servers, group, client, topics }) {
   return () => consumer.disconnect()
 }
 
-async function startPlatformaticKafka (name, { servers, group, client, topics }) {
+async function startPlatformaticKafka (name, given) {
+  let consumer
+  let ending = false
+  const start = async () => {
+    consumer = await runPlatformaticKafka(name, given, async () => {
+      // It joins again: the stream ends when a partition has no leader, as while its broker restarts.
+      await consumer.close(true).catch(() => {})
+      for (let started = ending; !started; started = started || ending) {
+        started = await setTimeout(HEARTBEAT_MS).then(start).then(() => true, () => false)
+      }
+    })
+  }
+  await start()
+  return () => {
+    ending = true
+    return consumer.close(true)
+  }
+}
+
+async function runPlatformaticKafka (name, { servers, group, client, topics, session }, ended) {
   const consumer = new Consumer({
     groupId: group,
     clientId: client,
     bootstrapBrokers: servers.split(','),
     deserializers: stringDeserializers,
-    heartbeatInterval: HEARTBEAT_MS
+    heartbeatInterval: HEARTBEAT_MS,
+    ...timeout(session)
   })
   consumer.on('consumer:group:join', ({ memberId, generationId, assignments }) => {
     reportAssigned(name, memberId, generationId, assignments ?? [])
   })
   const stream = await consumer.consume({ topics: topics.split(','), autocommit: false })
   stream.on('data', () => {})
-  return () => consumer.close(true)
+  stream.once('error', ended)
+  return consumer
 }
 
 const LIBRARIES = { kafkajs: startKafkaJs, 'platformatic-kafka': startPlatformaticKafka }

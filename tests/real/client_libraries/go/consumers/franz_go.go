@@ -57,6 +57,9 @@ func newFranzGo(name string, asked settings) (consumer, error) {
 	if asked.rack != "" {
 		options = append(options, kgo.Rack(asked.rack))
 	}
+	if asked.session > 0 {
+		options = append(options, kgo.SessionTimeout(asked.session))
+	}
 	client, err := kgo.NewClient(options...)
 	started.client = client
 	return started, err
@@ -97,3 +100,5 @@ func (c *franzGo) run() error {
 }
 
 func (c *franzGo) close() { c.client.Close() }
+
+func (c *franzGo) subscribe(topics []string) { c.client.AddConsumeTopics(topics...) }

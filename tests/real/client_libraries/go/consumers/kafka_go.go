@@ -37,6 +37,7 @@ func newKafkaGo(name string, asked settings) (consumer, error) {
 		GroupBalancers:        offered,
 		HeartbeatInterval:     heartbeat,
 		WatchPartitionChanges: true,
+		SessionTimeout:        asked.session,
 	})
 	return &kafkaGo{name, group}, err
 }

@@ -2,6 +2,7 @@
 //
 //	start  NAME  KEY=VALUE ...   join a group; the keys are those of the type settings
 //	close  NAME                  leave the group and end
+//	subscribe  NAME  a,b         subscribe to these topics, which kafka-go cannot; franz-go adds them
 //
 // It reports, in tab-separated fields:
 //
@@ -15,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,12 +32,18 @@ type settings struct {
 	rack      string
 	topics    []string
 	protocols []string
+	session   time.Duration
 }
 
 // A consumer runs until it is told to close.
 type consumer interface {
 	run() error
 	close()
+}
+
+// A subscriber can change its topics while it runs.
+type subscriber interface {
+	subscribe(topics []string)
 }
 
 var reporting sync.Mutex
@@ -59,6 +67,7 @@ func reportAssigned(name, memberID string, generation int32, partitions map[stri
 
 func main() {
 	running := map[string]func(){}
+	consumers := map[string]consumer{}
 	var closing sync.WaitGroup
 	for orders := bufio.NewScanner(os.Stdin); orders.Scan(); {
 		fields := strings.Split(orders.Text(), "\t")
@@ -68,11 +77,16 @@ func main() {
 			delete(running, name)
 			continue
 		}
+		if fields[0] == "subscribe" {
+			consumers[name].(subscriber).subscribe(strings.Split(fields[2], ","))
+			continue
+		}
 		started, err := newConsumer(name, fields[2:])
 		if err != nil {
 			report("failed", name, err.Error())
 			continue
 		}
+		consumers[name] = started
 		running[name] = start(name, started)
 	}
 	for _, end := range running {
@@ -87,7 +101,7 @@ func start(name string, started consumer) func() {
 	go func() {
 		err := started.run()
 		if err != nil {
-			report("failed", name, err.Error())
+			report("failed", name, strings.Join(strings.Fields(err.Error()), " "))
 		}
 		ended <- err
 	}()
@@ -105,6 +119,7 @@ func newConsumer(name string, given []string) (consumer, error) {
 		key, value, _ := strings.Cut(each, "=")
 		values[key] = value
 	}
+	session, _ := strconv.Atoi(values["session"])
 	asked := settings{
 		servers:   strings.Split(values["servers"], ","),
 		group:     values["group"],
@@ -113,6 +128,7 @@ func newConsumer(name string, given []string) (consumer, error) {
 		rack:      values["rack"],
 		topics:    strings.Split(values["topics"], ","),
 		protocols: strings.Split(values["protocols"], ","),
+		session:   time.Duration(session) * time.Millisecond,
 	}
 	switch values["library"] {
 	case "sarama":

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -11,10 +11,12 @@ import (
 
 type saramaConsumer struct {
 	name   string
-	topics []string
 	group  sarama.ConsumerGroup
 	stop   context.CancelFunc
 	until  context.Context
+	lock   sync.Mutex
+	topics []string
+	renew  context.CancelFunc
 }
 
 func newSarama(name string, asked settings) (consumer, error) {
@@ -32,6 +34,9 @@ func newSarama(name string, asked settings) (consumer, error) {
 	config.Metadata.RefreshFrequency = time.Second
 	config.Consumer.Group.InstanceId = asked.instance
 	config.Consumer.Group.Heartbeat.Interval = heartbeat
+	if asked.session > 0 {
+		config.Consumer.Group.Session.Timeout = asked.session
+	}
 	config.Consumer.Offsets.AutoCommit.Enable = false
 	config.Consumer.Group.Rebalance.GroupStrategies = nil
 	for _, protocol := range asked.protocols {
@@ -43,16 +48,36 @@ func newSarama(name string, asked settings) (consumer, error) {
 	}
 	group, err := sarama.NewConsumerGroup(asked.servers, asked.group, config)
 	until, stop := context.WithCancel(context.Background())
-	return &saramaConsumer{name, asked.topics, group, stop, until}, err
+	return &saramaConsumer{name: name, topics: asked.topics, group: group, stop: stop, until: until}, err
 }
 
 func (c *saramaConsumer) run() error {
 	for c.until.Err() == nil {
-		if err := c.group.Consume(c.until, c.topics, c); err != nil && !errors.Is(err, sarama.ErrClosedConsumerGroup) {
-			return err
+		session, topics := c.session()
+		if err := c.group.Consume(session, topics, c); err != nil {
+			// It joins again: brokers restart, and partitions have no leader then.
+			time.Sleep(100 * time.Millisecond)
 		}
 	}
 	return c.group.Close()
+}
+
+// session returns the context of the next session, which subscribe ends, and its topics.
+func (c *saramaConsumer) session() (context.Context, []string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	session, renew := context.WithCancel(c.until)
+	c.renew = renew
+	return session, c.topics
+}
+
+func (c *saramaConsumer) subscribe(topics []string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.topics = topics
+	if c.renew != nil {
+		c.renew()
+	}
 }
 
 func (c *saramaConsumer) close() { c.stop() }
