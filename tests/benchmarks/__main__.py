@@ -26,6 +26,7 @@ from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
 from tests.benchmarks.assignors import bench_assignors
 from tests.benchmarks.commands import bench_commands
+from tests.benchmarks.history import bench_copy, bench_history
 from tests.benchmarks.kafka_classes import bench_kafka
 from tests.benchmarks.lag import bench_lag
 from tests.benchmarks.latency import bench_latency
@@ -40,7 +41,7 @@ STRATEGIES = ("range", "roundrobin")
 STICKY = ("sticky", "cooperative-sticky")
 PARTS = (
     *("latency", "commands", "floor", "growth", "giant", "kafka", "lag", "assignors", "keys", "unkeyed", "records"),
-    *("simulation", "mixed"),
+    *("simulation", "mixed", "history", "copy"),
 )
 LIMITS = {"election": 1.2, "range": 1.5, "roundrobin": 1.5, "sticky": 1.7, "cooperative-sticky": 2.0}
 """Multiples of the floor."""
@@ -207,6 +208,8 @@ def main() -> None:
         "mixed": lambda: bench_mixed_fleet(
             bench.fleet("benchmark-assignment", options.groups // 10), options.groups // 10, bench.rounds
         ),
+        "history": lambda: bench_history(bench.spark, bench.folder, options.groups // 10),
+        "copy": lambda: bench_copy(bench.spark, bench.folder),
     }
     for name, part in parts.items():
         if options.only in (None, name):

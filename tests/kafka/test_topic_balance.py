@@ -44,7 +44,7 @@ def test_kafkajs_leaves_topics_of_other_members_without_a_consumer() -> None:
     ]
     group = Group(tuple(Member(name, (topic,)) for name, topic in members), Cluster({"ta": 2, "tb": 2}))
     rules = Batch([group])
-    assignments = rules.assign("3.7", "kafkajs-roundrobin")
+    assignments = rules.assign("4.3", "kafkajs-roundrobin")
     assert rules.unconsumed(assignments, 5) == [
         [(Partition("ta", 0), "group-1-0-uuid3"), (Partition("tb", 0), None), (Partition("tb", 1), None)]
     ]

@@ -1,0 +1,114 @@
+"""How long ``history`` takes for ten times the records, and how much a day adds to a copy of the topic."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rebalance_sim.kafka.wire.consumer_protocol import TopicPartition
+from rebalance_sim.sources.offsets_topic.copied_topic import append_new
+from tests.benchmarks.memory import peak_memory
+from tests.support.offsets_records import group, member
+
+_GENERATIONS, _COMMITS = 50, 20
+"""Of each group: generations, and commits after each of them."""
+_PARTITIONS = 50
+_START_MS, _GENERATION_MS = 1_750_000_000_000, 600_000
+_COPIED_GROUPS, _COPIED_COMMITS = 1_000, 4_320
+"""A day of groups that commit every 20 seconds; ten generations of each."""
+_KIBIBYTE = 1024
+
+
+def bench_history(spark: SparkSession, folder: Path, groups: int) -> None:
+    """Read, explain, predict and simulate again the history of more and more groups, as a process of its own."""
+    print(f"\nhistory of groups with {_GENERATIONS} generations of 3 members, {_COMMITS} commits after each")
+    for number in (groups // 100, groups // 10, groups):
+        dump = folder / f"history-{number}"
+        if not (dump / "_SUCCESS").exists():
+            topic(spark, number, _GENERATIONS, _COMMITS).write.mode("overwrite").parquet(str(dump))
+        records = number * _GENERATIONS * (_COMMITS + 1)
+        command = [sys.executable, "-m", "rebalance_sim.cli", "history", "--offsets-topic", str(dump)]
+        started = time.perf_counter()
+        running = subprocess.Popen([*command, "--out", f"{folder}/history-out"], stdout=subprocess.DEVNULL)
+        with peak_memory(running.pid) as peak:
+            if running.wait():
+                raise RuntimeError(f"history of {dump} failed")
+        seconds = time.perf_counter() - started
+        print(
+            f"  {number:9,} groups  {records:13,} records  {seconds:8.1f} s  {records / seconds:9,.0f} records/s  "
+            f"{peak.together / 2**30:5.2f} GiB, {peak.worker / 2**30:.2f} in the largest worker"
+        )
+
+
+def bench_copy(spark: SparkSession, folder: Path) -> None:
+    """Copy a day of the topic."""
+    records = topic(spark, _COPIED_GROUPS, 10, _COPIED_COMMITS // 10)
+    copy = folder / f"history-copy-{time.time_ns()}"
+    number = append_new(records, str(copy), None)
+    size = sum(file.stat().st_size for file in copy.rglob("*.parquet"))
+    print(
+        f"\na day of {_COPIED_GROUPS:,} groups that commit a partition every 20 s: {number:,} records, "
+        f"{size / _KIBIBYTE**2:,.1f} MiB in the copy, {size / number:.1f} bytes each"
+    )
+
+
+def topic(spark: SparkSession, groups: int, generations: int, commits: int) -> DataFrame:
+    """Return the records of a topic in which all groups take turns; a member restarts in every second generation."""
+    each = groups // _PARTITIONS
+    rounds = generations * (commits + 1)
+    placed = spark.range(0, _PARTITIONS * each * rounds, 1, _PARTITIONS).selectExpr(
+        f"CAST(id DIV {each * rounds} AS INT) AS partition",
+        f"id % {each * rounds} AS offset",
+        f"CAST(id DIV {each * rounds} * {each} + id % {each} AS INT) AS number",
+        f"id % {each * rounds} DIV {each} AS round",
+    )
+    at_ms = f"{_START_MS} + round * {_GENERATION_MS} DIV {commits + 1}"
+    timed = placed.selectExpr("*", f"{at_ms} AS at_ms").withColumn("timestamp", F.expr("timestamp_millis(at_ms)"))
+    is_generation = F.col("round") % (commits + 1) == 0
+    columns = ("key", "value", "partition", "offset", "timestamp")
+    committed = timed.where(~is_generation).selectExpr(*_commit(), *columns[2:])
+    numbered = timed.where(is_generation).withColumn("generation", (F.col("round") / (commits + 1)).cast("int") + 1)
+    schema = "key binary, value binary, partition int, offset long, timestamp timestamp"
+    return committed.union(numbered.mapInArrow(_generations, schema))
+
+
+def _commit() -> tuple[str, str]:
+    """Return the key and the value of a commit as expressions."""
+    name = "concat('000D', hex(concat('group-', lpad(number, 7, '0'))))"
+    key = f"unhex(concat('0001', {name}, '0006', hex('orders'), '00000000'))"
+    offset, at = (f"lpad(hex({value}), 16, '0')" for value in ("round", "at_ms"))
+    return f"{key} AS key", f"unhex(concat('0003', {offset}, '00000000', '0000', {at})) AS value"
+
+
+def _generations(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        places = zip(*(batch.column(name).to_pylist() for name in ("number", "generation", "at_ms")), strict=True)
+        written = [_generation(*place) for place in places]
+        keys, values = ([record[side] for record in written] for side in (0, 1))
+        yield pa.RecordBatch.from_arrays(
+            [
+                *(pa.array(keys, pa.binary()), pa.array(values, pa.binary())),
+                *(batch.column(name) for name in ("partition", "offset", "timestamp")),
+            ],
+            names=["key", "value", "partition", "offset", "timestamp"],
+        )
+
+
+def _generation(number: int, generation: int, at_ms: int) -> tuple[bytes, bytes | None]:
+    name = f"group-{number:07}"
+    ids = [f"{name}-a", f"{name}-b", *([f"{name}-c-{generation}"] if generation % 2 else [])]
+    members = [
+        member(
+            each,
+            ("orders",),
+            tuple(TopicPartition("orders", p) for p in range(place, 6, len(ids))),
+            client=(None, each[:15]),
+        )
+        for place, each in enumerate(ids)
+    ]
+    return group(name, members, leader=ids[0], at=(generation, at_ms))
