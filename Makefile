@@ -83,8 +83,9 @@ test-real: $(STAMP) ## run the tests that need Maven, brokers, Spark or YARN clu
 	$(BIN)/python -m pytest -m alone
 
 .PHONY: hunt
-hunt: $(STAMP) ## search for a random case with another answer than Kafka's released classes (SEED=N, default: the time)
+hunt: $(STAMP) ## search for a random case with another answer than Kafka's released classes and brokers (SEED=N, default: the time)
 	$(BIN)/python -m pytest $(BY_FILE) -m oracle --seed $(or $(SEED),$(shell date +%s)) --hypothesis-profile default tests/oracle
+	$(BIN)/python -m pytest -m hunt --seed $(or $(SEED),$(shell date +%s)) tests/real/test_random_history.py
 
 .PHONY: package
 package: $(STAMP) ## pack the environment for the executors of a cluster into dist

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from rebalance_sim.kafka.runtime.kernel import ALWAYS_COMPILES
 from rebalance_sim.preparation import ASSIGNING
 
 pytestmark = pytest.mark.setup
+LONGEST_S = 300
 CAPTURE = Path(__file__).parents[2] / "docs" / "examples" / "kafka-4.3.1"
 
 
@@ -24,25 +26,31 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("caches")
 
 
-def python(caches: Path, *arguments: str, compiles: str = "") -> subprocess.CompletedProcess[str]:
+def python(caches: Path, *arguments: str, compiles: str = "") -> str:
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_DISABLE_JIT"}
     environment |= {
+        "PYTHONFAULTHANDLER": "1",
         ALWAYS_COMPILES: compiles,
         "NUMBA_CACHE_DIR": f"{caches}/numba",
         "XDG_CACHE_HOME": str(caches),
         "JAVA_HOME": str(java_home()),
     }
-    done = subprocess.run(
-        [sys.executable, "-m", *arguments], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done
+    command, pipe = [sys.executable, "-m", *arguments], subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) as running:
+        try:
+            out, err = running.communicate(timeout=LONGEST_S)
+        except subprocess.TimeoutExpired:
+            # It prints where it hangs.
+            running.send_signal(signal.SIGABRT)
+            out, err = running.communicate()
+    assert running.returncode == 0, err
+    return out
 
 
 def predict(caches: Path, out: Path, compiles: str = "") -> str:
     fleet = ("rebalance_sim.cli", "fleet", "--kafka-tools", str(CAPTURE), "--out", f"{out}/fleet")
     members = ("--topics", f"{out}/fleet/topics", "--members", f"{out}/fleet/members")
-    printed = python(caches, *fleet, "then", "assign", *members, "--out", f"{out}/assign", compiles=compiles).stdout
+    printed = python(caches, *fleet, "then", "assign", *members, "--out", f"{out}/assign", compiles=compiles)
     return printed.replace(str(out), "OUT")
 
 

@@ -63,6 +63,7 @@ def some_groups(version: str) -> Iterator[RandomGroup]:
 
 
 @pytest.mark.cluster
+@pytest.mark.hunt
 @pytest.mark.alone
 @pytest.mark.parametrize("version", KEPT)
 def test_a_new_history(spark: SparkSession, tmp_path: Path, version: str, request: pytest.FixtureRequest) -> None:
