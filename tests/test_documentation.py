@@ -89,6 +89,7 @@ NOT_RUN = {
     ".venv/bin/spark-submit --master k8s:": "needs a Kubernetes cluster",
     "python -m tests.support.cluster.capture": "takes two minutes and replaces the examples",
     ".venv/bin/rebalance-sim history --offsets-topic dumps": "needs a broker; test_history.py merges dumps",
+    ".venv/bin/rebalance-sim history --offsets-topic kafka:HOST:9092 --keep": "test_offsets_topic.py runs it",
     "rebalance-sim history --offsets-topic kafka:HOST:9092": "needs a broker; history.md reads a dump",
     "rebalance-sim audit --bootstrap-servers HOST:9092 --history": "needs a broker; history.md audits a dump",
     ".venv/bin/rebalance-sim history --offsets-topic dump --broker-logs": "tests/commands/test_history.py reads logs",
