@@ -74,8 +74,7 @@ class Timings:
     def _returns(self, members: DataFrame) -> DataFrame:
         """Return the members that came back, with the times of the last generation before and the first one after.
 
-        Of members that have their client id and host in common, the records do
-        not show which one is back.
+        Of members that have their client id and host in common, the records do not show which one is back.
         """
         client_id, host = (
             F.when(F.col("instance_id").isNull(), F.col(name)).alias(name) for name in ("client_id", "host")
