@@ -118,7 +118,7 @@ PLANNED = {
     ),
     "history": (
         ["history", "--offsets-topic", str(ROOT / "docs" / "examples" / "history" / "consumer-offsets.parquet")],
-        ["generations", "generation_members", "episodes", "backtest", "score", "prevention", "rejects"],
+        ["generations", "generation_members", "episodes", "timings", "backtest", "score", "prevention", "rejects"],
     ),
     "fleet": (["fleet", "--synthetic", str(ROOT / "conf" / "fleets" / "small.yaml")], ["topics", "members", "rejects"]),
 }

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, NewTopic, ResourceT
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tests.real.conftest import ALICE, alices_properties, allow
+from tests.real.conftest import ALICE, VERSIONS, alices_properties, allow
 from tests.real.test_topic_records import run_job
 from tests.support.cluster.broker import Broker
 
@@ -94,6 +94,8 @@ def test_a_copy_grows_with_each_history(
     spark: SparkSession, live_broker: Broker, assigned: dict[tuple[str, str], list[int]], tmp_path: Path
 ) -> None:
     """The second run adds what was committed since, and reads all that the first one has copied."""
+    if live_broker.version != VERSIONS[0]:
+        pytest.skip("the copy is the same for every release")
     brokers = f"kafka:{live_broker.sasl_bootstrap_servers}"
     given = ["--offsets-topic", brokers, "--command-config", alices_properties(tmp_path), "--keep", f"{tmp_path}/copy"]
     copied = []

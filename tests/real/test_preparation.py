@@ -17,7 +17,7 @@ from rebalance_sim.kafka.runtime.kernel import ALWAYS_COMPILES
 from rebalance_sim.preparation import ASSIGNING
 
 pytestmark = pytest.mark.setup
-LONGEST_S = 300
+LONGEST_S = 600
 CAPTURE = Path(__file__).parents[2] / "docs" / "examples" / "kafka-4.3.1"
 
 
@@ -72,6 +72,7 @@ def copy_prepared_rules(caches: Path) -> None:
             shutil.copy2(file, copy)
 
 
+@pytest.mark.alone
 def test_jobs_give_the_same_answer_before_and_after_it(
     caches: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
