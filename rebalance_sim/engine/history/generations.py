@@ -11,6 +11,7 @@ from rebalance_sim.engine.groups.prediction import asks_topic_ids
 from rebalance_sim.engine.groups.whole_groups import REJECT_REASON
 from rebalance_sim.engine.tables.arrow import codes, list_offsets, lists, numbers
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE
 from rebalance_sim.wording import plural
 
 _RACKS = "the racks of the replicas of topic {!r} are"
@@ -54,7 +55,7 @@ class Generations:
         return entries(np.arange(len(self.members)), self.members.field("assigned"))
 
     def unreadable(self) -> dict[int, str]:
-        """Return what cannot be read of a generation, by its number."""
+        """Return what cannot be read of a generation, or that it has no consumers, by its number."""
         reasons: dict[int, str] = {}
         is_classic = numbers(pc.invert(pc.match_substring(self.column("protocol").fill_null(""), "server-")))
         for generation in np.flatnonzero(is_classic.astype(np.bool_) & (self._leaders() < 0)).tolist():
@@ -63,6 +64,9 @@ class Generations:
             unread = self.of_members[numbers(self.members.field(name).is_null()).astype(np.bool_)]
             for generation, count in zip(*np.unique(unread, return_counts=True), strict=True):
                 reasons[int(generation)] = f"the {what} of {plural(int(count), 'member')} cannot be read"
+        types = self.column("protocol_type").fill_null(DEFAULT_PROTOCOL_TYPE)
+        for generation in np.flatnonzero(numbers(pc.not_equal(types, DEFAULT_PROTOCOL_TYPE))).tolist():
+            reasons[generation] = f"protocol type {types[generation].as_py()!r} is not that of consumers"
         return reasons
 
     def undescribed(self, groups: Ints, topics: pa.Table) -> dict[int, str]:

@@ -151,6 +151,7 @@ def test_partitions_of_other_members_differ(spark: SparkSession) -> None:
         ({"assigned": None}, "the assignment of 2 members cannot be read"),
         ({"subscription": None}, "the subscription of 2 members cannot be read"),
         ({"join_order": None}, "the leader is unknown"),
+        ({"protocol_type": "connect", "assigned": None}, "protocol type 'connect' is not that of consumers"),
         ({"rack": "r1"}, "the racks of the replicas of topic 't' are unknown"),
         ({"protocol": "server-uniform"}, "the id of topic 't' is unknown"),
         ({"client_library": "java;sarama", "protocol": "roundrobin"}, None),
