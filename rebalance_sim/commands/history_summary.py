@@ -37,8 +37,8 @@ def summarise_history(tables: Mapping[str, DataFrame]) -> list[Line]:
     shown = groups.orderBy(F.desc("generations"), *_GROUP).limit(_SHOWN).collect()
     if not shown:
         return lines
-    told = stories(where_in(generations, "group_id", {row["group_id"] for row in shown})).collect()
-    sentences = {(row["cluster"], row["group_id"]): in_words(row) for row in told}
+    found = stories(where_in(generations, "group_id", {row["group_id"] for row in shown})).collect()
+    sentences = {(row["cluster"], row["group_id"]): in_words(row) for row in found}
     lines += ["", *(f"  group {one_line(f'{name}: {sentences[cluster, name]}')}" for cluster, name, *_ in shown)]
     header = ("group", "generations", "first", "last", "moves", "moved back", "incomplete")
     cells = [

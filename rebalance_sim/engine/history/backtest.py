@@ -41,6 +41,8 @@ KNOWN, FROM_ANSWER = "known", "from the answer"
 _GENERATION = ("history_group_id", "recreated", "history_generation", "completed_at_ms", "protocol")
 """Columns of the group that all of its members have."""
 _ACTUAL = ("client_library", "client_version", "assigned")
+_SCORED_BY = ("basis", "client_library", "client_version", "strategy", "partition_counts")
+"""What generations are counted by; the other columns of ``score`` are counts."""
 _NEW_TOPICS = "topic {} yet: no partition of it is assigned, and the others are as predicted without it"
 _OTHER_LIBRARY = "the leader's library is uncertain, and the others that it may use assign differently"
 
@@ -313,13 +315,11 @@ def score(backtest: DataFrame) -> DataFrame:
         "outside_bounds": F.count_if(is_unpredictable & ~F.col("within_bounds")),
         "inputs_incomplete": F.count_if(F.col("result") == INCOMPLETE),
     }
-    by = [name for name in SCORE.names if name not in counts]
-    return backtest.groupBy(*by).agg(*(count.alias(name) for name, count in counts.items()))
+    return backtest.groupBy(*_SCORED_BY).agg(*(count.alias(name) for name, count in counts.items()))
 
 
 def by_basis(scored: DataFrame) -> DataFrame:
     """From ``score`` to one row per basis. ``known`` are equal, with partition counts that other generations show."""
-    by = ("basis", "client_library", "client_version", "strategy", "partition_counts")
-    sums = [F.sum(name).alias(name) for name in SCORE.names if name not in by]
+    sums = [F.sum(name).alias(name) for name in SCORE.names if name not in _SCORED_BY]
     known = F.sum(F.when(F.col("partition_counts") == KNOWN, F.col("equal")).otherwise(0)).alias("known")
     return scored.groupBy("basis").agg(*sums, known)
