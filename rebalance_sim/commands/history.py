@@ -25,11 +25,15 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.sources.broker_logs import BROKER_LOGS, BrokerLogs, read_broker_logs
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.offsets_topic import KAFKA
-from rebalance_sim.sources.offsets_topic.copied_topic import append_new
+from rebalance_sim.sources.offsets_topic.copied_topic import append_new, has_copy
 from rebalance_sim.sources.offsets_topic.dump import Dump, open_dump
 from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, check
 from rebalance_sim.sources.offsets_topic.history import History, read_history, read_printed_history
 from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS, MEMBERS, TIMINGS, TOPICS
+from rebalance_sim.wording import plural
+
+_COPIED = "copied"
+"""The number of records that were copied, among the counts of a run."""
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -52,7 +56,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.assumptions = [*assumptions(tables), *prediction_assumptions(tables), *untested_releases(clusters)]
     run.finish()
     past = [*summarise_history(tables), *summarise_timings(tables[TIMINGS.name])]
-    print_summary([*past, *summarise_predictions(tables), *summarise_run(run)])
+    copied = [f"copied {plural(run.counts[_COPIED], 'new record')} to {options.keep}"] if options.keep else []
+    print_summary([*past, *summarise_predictions(tables), *copied, *summarise_run(run)])
 
 
 def _dumps(run: Run, options: Namespace) -> list[tuple[str, Dump]]:
@@ -88,9 +93,9 @@ def _of_brokers(run: Run, dump: Dump, copy: str) -> DataFrame:
     if not copy:
         return records
     run.report_progress(f"copying new records to {copy}")
-    exists = HadoopFiles(run.spark).exists(copy)
+    exists = has_copy(HadoopFiles(run.spark), copy)
     new = append_new(records, copy, run.spark.read.parquet(copy) if exists else None)
-    run.counts["copied"] = new
+    run.counts[_COPIED] = new
     return run.spark.read.parquet(copy) if exists or new else records
 
 

@@ -102,6 +102,7 @@ def test_a_copy_grows_with_each_history(
     for out in ("first", "second"):
         done = run_job("history", [*given, "--out", f"{tmp_path}/{out}"])
         assert done.returncode == 0, done.stderr[-3000:]
+        assert f" to {tmp_path}/copy\n" in done.stdout
         copied.append(json.loads((tmp_path / out / "_run.json").read_text())["rows"]["copied"])
         late = Consumer({"bootstrap.servers": live_broker.bootstrap_servers, "group.id": f"late-{out}"})
         late.commit(offsets=[TopicPartition(TOPIC, 0, 1)], asynchronous=False)

@@ -7,10 +7,12 @@ from rebalance_sim.commands.options import brokers_of, items
 from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.validation.fleet import stated_by
 from rebalance_sim.commands.validation.known_files import KnownFiles
+from rebalance_sim.engine.runs.files import LocalFiles
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.live_cluster.librdkafka_properties import java_properties
 from rebalance_sim.sources.offsets_topic import KAFKA, separated
+from rebalance_sim.sources.offsets_topic.copied_topic import has_copy
 from rebalance_sim.sources.offsets_topic.reading import Reading
 
 
@@ -26,6 +28,8 @@ def validate(options: Namespace, known: KnownFiles) -> None:
         java_properties(read_client_properties(options.command_config))
     if options.keep and not brokers:
         raise UserError(f"--keep: only allowed with --offsets-topic {KAFKA}HOST:PORT, whose new records it copies")
+    if options.keep and known.knows(options.keep):
+        has_copy(LocalFiles(), options.keep)
     for where in dumps:
         if where not in brokers:
             known.check_exists("the dump", where)

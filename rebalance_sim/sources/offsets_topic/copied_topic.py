@@ -6,11 +6,26 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.runs.files import Files
 from rebalance_sim.errors import UserError
 
 COPIED_ON = "copied_on"
 """The folders of a copy: the day on which their records were copied, in UTC."""
 _RECORD = ("key", "value", "partition", "offset", "timestamp")
+
+
+def has_copy(files: Files, folder: str) -> bool:
+    """Return whether a folder has a copy. Raises UserError if it has anything else."""
+    if not files.exists(folder):
+        return False
+    names = sorted(name for name in files.names_in(folder) if not name.startswith(("_", ".")))
+    other = next((name for name in names if not name.startswith(f"{COPIED_ON}=")), None)
+    if other is not None:
+        raise UserError(
+            f"--keep: {folder!r} has {other!r}, which is not part of a copy; allowed: a new or empty folder, or one "
+            "with the copy of earlier runs"
+        )
+    return bool(names)
 
 
 def append_new(records: DataFrame, folder: str, copied: DataFrame | None) -> int:

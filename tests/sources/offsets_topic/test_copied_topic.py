@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.engine.runs.files import LocalFiles
 from rebalance_sim.errors import UserError
-from rebalance_sim.sources.offsets_topic.copied_topic import COPIED_ON, append_new
+from rebalance_sim.sources.offsets_topic.copied_topic import COPIED_ON, append_new, has_copy
 from tests.support.rows import given_rows
 
 KAFKA_ROW = "key binary, value binary, partition int, offset long, timestamp timestamp"
@@ -53,6 +54,21 @@ def test_a_topic_without_records_leaves_no_files(spark: SparkSession, tmp_path: 
     nothing = topic(spark, [(0, 0)]).limit(0)
     assert append_new(nothing, f"{tmp_path}/copy", None) == 0
     assert not (tmp_path / "copy").exists()
+
+
+def test_a_copy_begins_in_a_new_or_empty_folder(tmp_path: Path) -> None:
+    """Hidden files, such as those of an interrupted copy, are no part of it."""
+    files = LocalFiles()
+    (tmp_path / "empty" / "_temporary").mkdir(parents=True)
+    assert not has_copy(files, f"{tmp_path}/new")
+    assert not has_copy(files, f"{tmp_path}/empty")
+    (tmp_path / "empty" / f"{COPIED_ON}=2026-03-01").mkdir()
+    assert has_copy(files, f"{tmp_path}/empty")
+    (tmp_path / "empty" / "notes.txt").touch()
+    with pytest.raises(
+        UserError, match=r"has 'notes\.txt', which is not part of a copy; allowed: a new or empty folder"
+    ):
+        has_copy(files, f"{tmp_path}/empty")
 
 
 @pytest.mark.parametrize(("now", "end"), [([(0, 3), (1, 4)], "4"), ([(0, 3)], "unknown")])
