@@ -55,9 +55,9 @@ def test_the_score_stands_at_the_top_with_what_it_rests_on(page: str) -> None:
     """Only of the audited cluster: its 20 groups, and the one that is gone."""
     top = texts_of(page[page.index('<header class="top">') : page.index("</header>")])
     assert (
-        "The predictor would have been right in 420 of 441 of this cluster's own last rebalances from what the members "
-        "sent (not counted: 42 not predictable), and in 483 of 483 from the generation before. 42 misses are listed: "
-        "Rebalance history"
+        "The predictor would have been right in 420 of this cluster's last 441 rebalances predicted from what the "
+        "members sent (not counted: 42 not predictable), and in 483 of 483 rebalances predicted from the generation "
+        "before (483 with partition counts taken from the assignment). 42 misses are listed: Rebalance history"
     ) in top
     assert '<p class="score">' in page
     history = texts_of(section(page, "history"))

@@ -351,8 +351,8 @@ def _with_prevention(group: Group, finding: Finding, best: Row) -> Finding:
     saved, longer_ms = best["rebalances_saved"], -best["unowned_ms_saved"]
     of, longer = plural(best["rebalances"], "rebalance"), f", with {longer_ms / 1000:,.1f} s more partition downtime"
     prevented = (
-        f" {how_to_change(group, best['setting'], best['value'])} In its history, simulated again, that would have "
-        f"prevented {saved:,} of {of}{longer if longer_ms > 0 else ''}."
+        f" {how_to_change(group, best['setting'], best['value'])} In its history, simulated again with assumed "
+        f"latencies, that would have prevented {saved:,} of {of}{longer if longer_ms > 0 else ''}."
     )
     return replace(
         finding,

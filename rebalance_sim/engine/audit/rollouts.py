@@ -133,7 +133,7 @@ def _seen(group: Group) -> str:
     clauses = [
         f"{each.in_words(about(ms))} ({plural(count, 'time')})" for each, ms, count in found if ms is not None and count
     ]
-    return f"; as measured in this group, {enumerated(clauses)}" if clauses else ""
+    return f"; from the history of this group: {enumerated(clauses)}" if clauses else ""
 
 
 def _named_settings(group: Group) -> dict[str, str]:

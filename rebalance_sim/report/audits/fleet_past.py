@@ -77,23 +77,30 @@ def _score(rows: Sequence[tuple[str, Row]], whose: str) -> str:
     """Return how often predictions would have been right, how many were not, and how many do not count."""
     if not rows:
         return ""
-    right = [f"{count(row['equal'])} of {count(row['equal'] + row['differs'])}" for _, row in rows]
-    parts = [f"in {number} from {basis}{_not_counted(row)}" for number, (basis, row) in zip(right, rows, strict=True)]
-    parts[0] = parts[0].replace(" from ", f" of {whose} own last rebalances from ", 1)
+    of_whose = [f"{whose} last ", *[""] * (len(rows) - 1)]
+    parts = [
+        f"{count(row['equal'])} of {whole}{count(row['equal'] + row['differs'])} rebalances predicted from {basis}"
+        f"{_in_parentheses(row)}"
+        for whole, (basis, row) in zip(of_whose, rows, strict=True)
+    ]
     missed = sum(row["differs"] + row["outside_bounds"] for _, row in rows)
     misses = f" {plural(missed, 'miss is', 'misses are')} listed:" if missed else ""
-    return f"The predictor would have been right {', and '.join(parts)}.{misses}"
+    return f"The predictor would have been right in {', and in '.join(parts)}.{misses}"
 
 
-def _not_counted(row: Row) -> str:
-    """Return how many generations were not predicted.
+def _in_parentheses(row: Row) -> str:
+    """Return how many predictions took partition counts from the assignment, and how many generations had none.
 
-    >>> _not_counted(Row("not_predictable", "inputs_incomplete")(2, 1))
-    ' (not counted: 2 not predictable and 1 with incomplete inputs)'
+    >>> of_basis = Row("equal", "known", "not_predictable", "inputs_incomplete")
+    >>> _in_parentheses(of_basis(9, 8, 2, 1))
+    ' (1 with partition counts taken from the assignment; not counted: 2 not predictable and 1 with incomplete inputs)'
     """
     kinds = (("not_predictable", "not predictable"), ("inputs_incomplete", "with incomplete inputs"))
     left_out = [f"{count(row[name])} {what}" for name, what in kinds if row[name]]
-    return f" (not counted: {enumerated(left_out)})" if left_out else ""
+    from_answer = row["equal"] - row["known"]
+    notes = [f"{count(from_answer)} with partition counts taken from the assignment"] if from_answer else []
+    notes += [f"not counted: {enumerated(left_out)}"] if left_out else []
+    return f" ({'; '.join(notes)})" if notes else ""
 
 
 def _scores_table(rows: Sequence[tuple[str, Row]]) -> Table:

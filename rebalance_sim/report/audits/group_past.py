@@ -49,7 +49,7 @@ def past_of_groups(history: Mapping[str, DataFrame], groups: Collection[GroupKey
         return {}
     names = {group_id for _, group_id in groups}
     generations = where_in(history[GENERATIONS.name], "group_id", names)
-    told = {(row["cluster"], row["group_id"]): row for row in generations.transform(stories).collect()}
+    by_key = {(row["cluster"], row["group_id"]): row for row in generations.transform(stories).collect()}
     prevented: defaultdict[GroupKey, list[Row]] = defaultdict(list)
     if PREVENTION.name in history:
         for row in where_in(history[PREVENTION.name].where(SAVES), "group_id", names).collect():
@@ -61,7 +61,7 @@ def past_of_groups(history: Mapping[str, DataFrame], groups: Collection[GroupKey
     columns: list[SparkColumn | str] = [*_KEYS, "place", F.expr(AT).alias("at_ms"), *_OF_GENERATION, back, evidence]
     rows = placed.select(*columns).orderBy(*_KEYS, F.desc("place")).collect()
     by_group = groupby(rows, key=lambda row: (row["cluster"], row["group_id"]))
-    return {key: _group_past(told[key], list(of), prevented[key]) for key, of in by_group if key in groups}
+    return {key: _group_past(by_key[key], list(of), prevented[key]) for key, of in by_group if key in groups}
 
 
 def _group_past(story: Row, rows: Sequence[Row], prevented: Sequence[Row]) -> GroupPast:
@@ -108,9 +108,10 @@ def _left_out(story: Row, rows: Sequence[Row], timed: Sequence[Row]) -> Iterator
     earlier, timeless = story["generations"] - len(rows), len(rows) - len(timed)
     incomplete = sum(not row["complete"] for row in timed)
     if earlier:
-        yield f"{plural(earlier, 'earlier generation')} are not drawn: the table generations has all."
+        are_not = plural(earlier, "earlier generation is not", "earlier generations are not")
+        yield f"{are_not} drawn: the table generations has all."
     if timeless:
-        yield f"{plural(timeless, 'generation')} without a time are not drawn."
+        yield f"{plural(timeless, 'generation without a time is', 'generations without a time are')} not drawn."
     if incomplete:
         yield f"Records before {count(incomplete)} of them may be missing."
 
@@ -142,5 +143,8 @@ def _prevented(rows: Sequence[Row]) -> Table | None:
         *(Column("setting"), Column("value"), *counts("rebalances saved", ("of", "rebalances"))),
         Column("downtime saved, partition-seconds", CellType.SECONDS, "unowned_ms_saved"),
     )
-    note = "Simulated: the members joined, left and restarted at the times of the history."
+    note = (
+        "Simulated with assumed latencies: the members joined, left and restarted at the times of the history, as far "
+        "as generations show them."
+    )
     return Table.of("Settings that would have prevented rebalances", columns, order, note)

@@ -122,8 +122,8 @@ def test_an_audit_says_what_is_measured(spark: SparkSession, two_groups: tuple[D
     audited = audit(*two_groups, timings=given)
     described = {row.group_id: row.description for row in audited.findings.where("kind = 'rollout-cost'").collect()}
     measured = (
-        "; as measured in this group, the leader's assignor takes 40 ms (5 times) and starting a process takes at most "
-        "6.0 s (1 time)"
+        "; from the history of this group: the leader's assignor takes 40 ms (5 times) and starting a process takes at "
+        "most 6.0 s (1 time)"
     )
     assert described["g"].endswith(measured)
     assert "measured" not in described["h"]
