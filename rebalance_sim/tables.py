@@ -1558,8 +1558,7 @@ PREVENTION = Table(
 
 TIMINGS = Table(
     "timings",
-    "One row per group, or workload of a group, and time that its history shows: how long members, leaders and groups "
-    "took.",
+    "One row per group, or workload of a group, and timing: how long members and leaders took in its past rebalances.",
     (
         *_OF_GROUP,
         Column("workload", STRING, "workload of the members, as in `verdicts`; null for the group as a whole"),
@@ -1573,7 +1572,7 @@ TIMINGS = Table(
             "members that came back)",
             required=True,
         ),
-        Column("bound", STRING, "`measured`, or `upper bound`: what is named took at most that long", required=True),
+        Column("bound", STRING, "`measured`, or `upper bound`: it took at most that long", required=True),
         Column("source", STRING, "`records` of __consumer_offsets, or `broker logs`", required=True),
         Column("count", LONG, "how often it was seen", required=True),
         Column("min_ms", LONG, "shortest time, in milliseconds", required=True),

@@ -253,7 +253,7 @@ def _timings(groups: OptionGroups) -> None:
         "--timings",
         default="",
         metavar="PATH",
-        help="timings table that history wrote: what it shows of a group is used in place of what is assumed",
+        help="timings table written by history: its times replace the assumed ones of each group",
     )
 
 
@@ -320,7 +320,7 @@ def _audit(groups: OptionGroups) -> None:
         "--history",
         default="",
         metavar="DIR",
-        help="folder that history wrote: show why groups rebalanced repeatedly, what would have prevented that, when "
+        help="output folder of history: show why groups rebalanced repeatedly, what would have prevented that, when "
         "the fleet rebalanced, and how often predictions would have been right",
     )
     groups.output.add_argument(
@@ -362,7 +362,8 @@ def _history(groups: OptionGroups) -> None:
         "--broker-logs",
         default="",
         metavar="PATH,...",
-        help="logs of the brokers, files or folders: how long members took to join, to revoke and to come back",
+        help="log files of the brokers, or folders of them: measure how long members took to join, to revoke and to "
+        "come back",
     )
     add("--groups", default="", metavar="GROUP,...", help="read these groups only (default: all)")
     for option, which in (("--since", "earlier"), ("--until", "later")):

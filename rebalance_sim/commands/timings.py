@@ -66,7 +66,7 @@ def seen_in_words(seen: Sequence[Seen]) -> list[str]:
         return []
     known = [each for each in seen if each.groups]
     if not known:
-        return ["simulated with nothing of --timings: it has no time of these groups that replaces an assumption"]
+        return ["simulated with assumed times only: --timings has nothing about these groups that replaces one"]
     clauses = [
         f"{each.evidence.setting} {_HOW[each.evidence.bound]} in {each.groups:,} of "
         f"{plural(each.groups + each.others, 'group')} ({plural(each.times, 'time')})"
@@ -75,4 +75,4 @@ def seen_in_words(seen: Sequence[Seen]) -> list[str]:
     return [f"simulated with {enumerated(clauses)} (--timings)"]
 
 
-_HOW = {Bound.MEASURED: "as measured", Bound.UPPER: "of at most what was seen"}
+_HOW = {Bound.MEASURED: "as measured", Bound.UPPER: "capped at the longest seen"}
