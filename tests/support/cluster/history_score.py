@@ -104,7 +104,7 @@ def score(found: Found, folder: Path, version: str) -> Score:
     for row in found.generations:
         if row["rewritten"]:
             result.counts[label(groups[row["group_id"]])]["rewritten"] += 1
-        elif (row["members"] or row["generation"]) and row["recorded_at_ms"] <= ended_ms:
+        elif (row["members"] or row["generation"]) and row["recorded_at_ms"] <= ended_ms + _WRITTEN_AFTER_MS:
             rows[row["group_id"]].append(row)
     for name, true in truth.items():
         counts = result.counts[label(groups[name])]
@@ -230,6 +230,8 @@ def tables(scores: Mapping[str, Score]) -> str:
     return "\n".join(lines)
 
 
+_WRITTEN_AFTER_MS = 100
+"""The most between the line about an assignment in a log and its record."""
 _COLUMNS = {
     "generations": "generations",
     "causes right": Verdict.RIGHT,
