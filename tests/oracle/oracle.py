@@ -49,10 +49,16 @@ CLASSIC_GROUP_RELEASES = (
     *("3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.2.0", "3.3.0", "3.3.2"),
 )
 """The releases between 2.3 and 3.9 at which rules of classic groups change."""
+CONNECT_RELEASES = (
+    *("2.3.1", "2.4.1", "2.5.1", "2.6.2", "2.7.0", "2.8.2", "3.3.2", "3.4.1", "3.5.2", "3.6.0", "3.9.2"),
+    *("4.3.1", "4.4.0"),
+)
+"""Releases of Connect workers: those at which the leader's rules change, and some between."""
 _ANY = "any"
 _SCALA_COORDINATOR = "kafka-2.4-3.4"
 _COORDINATOR = "kafka-4.x"
 """The modules that are built for each release whose coordinator is asked."""
+_CONNECT = "kafka-connect"
 _SCALA_2_12 = "kafka-scala-2.12"
 """The module that is built for each release below."""
 SCALA_2_12_BUILDS = {
@@ -120,6 +126,11 @@ def coordinator_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonO
         return _answers(release, _built_for(release, _COORDINATOR), cases)
     scala = "2.13" if numbers >= (2, 6) else "2.12"
     return _answers(release, _built_for(release, _SCALA_COORDINATOR, f"-Doracle.scala={scala}"), cases)
+
+
+def connect_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return what the workers of Connect clusters of a release since 2.3 are told; it is built first."""
+    return _answers(release, _built_for(release, _CONNECT), cases)
 
 
 def scala_2_12_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:

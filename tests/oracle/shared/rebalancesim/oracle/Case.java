@@ -35,6 +35,7 @@ record Case(
             case "murmur2", "default-partitioner", "built-in-partitioner", "producer" -> "ProducerAnswers";
             case "coordinator" -> "CoordinatorAnswers";
             case "offsets-topic" -> "OffsetsTopicAnswers";
+            case "connect" -> "ConnectAnswers";
             default -> "GroupAnswers";
         };
     }
