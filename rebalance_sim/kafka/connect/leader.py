@@ -112,10 +112,10 @@ def assign_rounds(leaders: Sequence[ConnectLeader], rounds: Sequence[Round]) -> 
 
 
 def _eager_moves(this_round: Round) -> dict[str, WorkerMoves]:
-    names = sorted(this_round.connectors, key=java_key)
-    tasks = [ConnectorTaskId(name, number) for name in names for number in range(this_round.connectors[name])]
-    assigned = assign_eagerly([worker.member_id for worker in this_round.workers], names, tasks)
-    return {member: WorkerMoves(tuple(connectors), tuple(own)) for member, (connectors, own) in assigned.items()}
+    connectors = dict(sorted(this_round.connectors.items(), key=lambda connector: java_key(connector[0])))
+    members = [worker.member_id for worker in this_round.workers]
+    assigned = assign_eagerly(members, list(connectors), tasks_of(connectors))
+    return {member: WorkerMoves(tuple(names), tuple(tasks)) for member, (names, tasks) in assigned.items()}
 
 
 def _assign_incrementally(
@@ -127,7 +127,7 @@ def _assign_incrementally(
         for leader, each in zip(leaders, rounds, strict=True)
     ]
     tasks = [
-        _numbered(leader.tasks, _configured_tasks(each), [worker.tasks for worker in each.workers])
+        _numbered(leader.tasks, tasks_of(each.connectors), [worker.tasks for worker in each.workers])
         for leader, each in zip(leaders, rounds, strict=True)
     ]
     of_connectors, of_tasks = _arrays(connectors), _arrays(tasks)
@@ -176,8 +176,13 @@ class _Numbered(NamedTuple, Generic[_Name]):
         return (tuple(self.names[k] for k in numbers[low:high]) for low, high in pairwise(offsets))
 
 
-def _configured_tasks(this_round: Round) -> list[ConnectorTaskId]:
-    return [ConnectorTaskId(name, k) for name, count in this_round.connectors.items() for k in range(count)]
+def tasks_of(connectors: Mapping[str, int]) -> list[ConnectorTaskId]:
+    """Return the tasks of connectors, by their number of tasks.
+
+    >>> tasks_of({"sink": 1})
+    [ConnectorTaskId(connector='sink', task=0)]
+    """
+    return [ConnectorTaskId(name, number) for name, count in connectors.items() for number in range(count)]
 
 
 def _numbered(
