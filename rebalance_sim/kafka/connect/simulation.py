@@ -16,6 +16,7 @@ import numpy as np
 
 from rebalance_sim.kafka.connect.downtime import Downtimes, Resource
 from rebalance_sim.kafka.connect.leader import (
+    DEFAULT_MAX_DELAY_MS,
     NO_GENERATION,
     ConnectLeader,
     JoinedWorker,
@@ -30,6 +31,8 @@ from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
 from rebalance_sim.kafka.wire.connect_protocol import EAGER, ConnectorTaskId
 from rebalance_sim.releases import ConnectRules, MapRule
 
+SESSION_TIMEOUT_MS = 10_000
+"""Default of a worker's ``session.timeout.ms``."""
 MOST_REBALANCES = 10_000
 """A cluster that rebalances more often than that is taken never to become stable."""
 
@@ -43,7 +46,7 @@ class WorkerRow:
     """What people know it by: it stays when the worker restarts."""
     connectors: tuple[str, ...] = ()
     tasks: tuple[ConnectorTaskId, ...] = ()
-    session_timeout_ms: int = 10_000
+    session_timeout_ms: int = SESSION_TIMEOUT_MS
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class ClusterSettings:
     protocol: str
     """The elected protocol."""
     map_rule: MapRule = MapRule.JAVA
-    max_delay_ms: int = 300_000
+    max_delay_ms: int = DEFAULT_MAX_DELAY_MS
     pending_delay_ms: int = 0
     """The delay that the last rebalance before the simulation sent; 0 if it sent none."""
     rejoin_ms: int = 3_000
@@ -134,7 +137,7 @@ class ConnectCluster:
         self._ids = {process.place: member_id for member_id, process in self.members.items()}
         self._remember_present()
         running = [resource for process in self.members.values() for resource in _resources(process.worker)]
-        self.downtimes = Downtimes(self._configured(), running)
+        self.downtimes = Downtimes(self.configured(), running)
 
     def _process(self, row: WorkerRow, place: int) -> Process:
         leader = ConnectLeader(self.settings.rules, self.settings.max_delay_ms)
@@ -160,7 +163,8 @@ class ConnectCluster:
             leader.candidates = [name for name, process in self.members.items() if not _resources(process.worker)]
             self._schedule_delay(delay_ms)
 
-    def _configured(self) -> set[Resource]:
+    def configured(self) -> set[Resource]:
+        """Return the configured connectors and tasks."""
         return {*self.connectors, *tasks_of(self.connectors)}
 
     def play(self, events: Iterable[ClusterEvent], *, rebalance_first: bool = False) -> None:
@@ -187,6 +191,11 @@ class ConnectCluster:
     def is_stable(self) -> bool:
         """Whether every configured connector and task runs, and no rebalance is due."""
         return not self._agenda and not self.downtimes.down
+
+    def owners(self) -> dict[Resource, str]:
+        """Return the worker that runs each connector and task, by its name."""
+        alive = [process for process in self.members.values() if process.is_alive]
+        return {resource: process.name for process in alive for resource in _resources(process.worker)}
 
     def _add(self, at_ms: int, kind: str, what: ClusterEvent | str | int = 0) -> None:
         heappush(self._agenda, (at_ms, next(self._numbers), kind, what))
@@ -218,7 +227,7 @@ class ConnectCluster:
             del self.connectors[connector]
         else:
             self.connectors[connector] = tasks
-        self.downtimes.configure(self._configured(), self.now_ms)
+        self.downtimes.configure(self.configured(), self.now_ms)
         self._rebalance_after(self.settings.rejoin_ms, reason)
 
     def _join(self, place: int) -> None:

@@ -22,6 +22,8 @@ CONNECTOR_TASK = -1
 """Stands for the connector itself in a list of its tasks."""
 _SMALLEST_CONNECTOR = SMALLEST_STRING + 4
 """Bytes of a connector with an empty name and no tasks."""
+CONNECT_PROTOCOLS = (EAGER, COMPATIBLE, SESSIONED)
+"""Their names as protocols of a group. All but the first are incremental cooperative rebalancing."""
 _VERSIONS = {EAGER: 0, COMPATIBLE: 1, SESSIONED: 2}
 
 
