@@ -158,6 +158,14 @@ TIERS = (
         ("tests/real/test_remedies.py",),
         (*_CLUSTERS, *_PROGRAMS, *_OF_LIBRARIES, "rebalance_sim/engine/audit/"),
     ),
+    Tier(
+        "a Connect cluster on a broker",
+        ("tests/real/test_connect_clusters.py",),
+        (
+            *(*_CLUSTERS, "rebalance_sim/kafka/connect/", "rebalance_sim/sources/connect/"),
+            *("rebalance_sim/engine/connect/", "rebalance_sim/kafka/wire/connect_protocol.py"),
+        ),
+    ),
     Tier("predicted groups on a broker", ("tests/real/test_predicted_groups.py",), _CLUSTERS),
     Tier("migrations on a broker", ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),
     Tier(
