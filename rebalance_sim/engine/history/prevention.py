@@ -1,5 +1,6 @@
 """How many rebalances of the past another setting would have prevented, found by simulating them again."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -78,41 +79,39 @@ class Prevention:
     def _saved(self, brokers: Brokers, parts: ReplayedParts) -> pa.StructArray:
         """Simulate parts and return rows of ``_OF_PART``."""
         possible = parts.possible(brokers, _TRIED)
-        # A group of static members stays one; a dynamic member leaves when it stops, so that its session never expires.
-        matters = np.array([parts.have_members(static=False), np.ones(len(possible)), parts.have_members(static=True)])
-        simulated = possible & matters.T.astype(np.bool_)
-        tried = {(each.setting, each.value): each for each in self.simulations.variations}
-        simulations = replace(
-            self.simulations,
-            clusters=Clusters(brokers),
-            metadata=parts.topics,
-            variations=tuple(
-                _only_of(tried[change], parts.names.filter(pa.array(of_change)))
-                for change, of_change in zip(_TRIED, simulated.T, strict=True)
-                if change in tried
-            ),
-        )
-        tables: dict[str, list[pa.StructArray]] = {COSTS.name: [], ADVICE.name: []}
+        simulations = self._simulations(brokers, parts, possible)
+        tables: dict[str, list[pa.StructArray]] = defaultdict(list)
         for name, rows in simulations.tables([parts.nested(simulations.columns)]):
-            if name in tables:
-                tables[name].append(rows)
-        if not tables[ADVICE.name]:
+            tables[name].append(rows)
+        if ADVICE.name not in tables:
             return rows_of(_OF_PART, {"cluster": pa.array([], pa.string())})
         advice, costs = (pa.concat_arrays(tables[name]) for name in (ADVICE.name, COSTS.name))
-        of_parts = pc.index_in(advice.field("cluster"), parts.names)
         usual = costs.take(pc.index_in(advice.field("cluster"), costs.field("cluster")))
-        of_changes = pc.index_in(advice.field("setting"), pa.array([setting for setting, _ in _TRIED]))
-        return rows_of(
-            _OF_PART,
-            {
-                **{name: parts.rows.column(name).take(of_parts) for name in ("cluster", "group_id", "episode")},
-                "generations": parts.generations.take(of_parts),
-                **{name: usual.field(name) for name in ("rebalances", "unowned_ms")},
-                **{name: advice.field(name) for name in ("setting", "value", "rebalances_saved", "unowned_ms_saved")},
-                "failing": advice.field("fails").cast(pa.int8()),
-                "possible": pa.array(possible[numbers(of_parts), numbers(of_changes)]),
-            },
-        )
+        places = pc.index_in(advice.field("cluster"), parts.names)
+        changes = pc.index_in(advice.field("setting"), pa.array([setting for setting, _ in _TRIED]))
+        columns = {name: parts.rows.column(name).take(places) for name in ("cluster", "group_id", "episode")}
+        columns |= {name: usual.field(name) for name in ("rebalances", "unowned_ms")}
+        columns |= {name: advice.field(name) for name in ("setting", "value", "rebalances_saved", "unowned_ms_saved")}
+        columns["generations"] = parts.generations.take(places)
+        columns["failing"] = advice.field("fails").cast(pa.int8())
+        columns["possible"] = pa.array(possible[numbers(places), numbers(changes)])
+        return rows_of(_OF_PART, columns)
+
+    def _simulations(self, brokers: Brokers, parts: ReplayedParts, possible: Flags) -> Simulations:
+        """Return the simulations of parts, in which a change is tried where it is possible and may matter."""
+        matters = {
+            # A group of static members stays one.
+            INSTANCE_ID: parts.have_members(static=False),
+            # A dynamic member leaves the group when it stops, so that its session never expires.
+            SESSION_TIMEOUT: parts.have_members(static=True),
+        }
+        variations = {(each.setting, each.value): each for each in self.simulations.variations}
+        tried = [
+            _only_of(variations[change], parts.names.filter(pa.array(where & matters.get(change[0], True))))
+            for change, where in zip(_TRIED, possible.T, strict=True)
+            if change in variations
+        ]
+        return replace(self.simulations, clusters=Clusters(brokers), metadata=parts.topics, variations=tuple(tried))
 
 
 def _only_of(variation: Variation, parts: pa.Array) -> Variation:

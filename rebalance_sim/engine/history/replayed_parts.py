@@ -32,14 +32,8 @@ _OF_CLIENT = ("protocol", "protocols", "protocols_assumed", "client_id", "client
 OF_MEMBER = (*_OF_PARTICIPANT, *_OF_CLIENT, "subscription", "join_order", "assigned")
 """Columns of members that are read, beside those of simulations."""
 _OF_EVENT = (
-    "subscription",
-    "protocols",
-    "instance_id",
-    "client_id",
-    "rack",
-    "session_timeout_ms",
-    "rebalance_timeout_ms",
-)
+    "subscription", "protocols", "instance_id", "client_id", "rack", "session_timeout_ms", "rebalance_timeout_ms"
+)  # fmt: skip
 """Columns that members have in the events in which they join, or subscribe to other topics."""
 
 
@@ -105,18 +99,17 @@ class ReplayedParts:
         These are the members of the last generation that has any. Where their library is uncertain, all that it may be
         must have the setting.
         """
-        columns = [self._members.field(name).to_pylist() for name in _OF_CLIENT]
-        columns[1] = [None if names is None else tuple(names) for names in columns[1]]
+        columns = {name: self._members.field(name).to_pylist() for name in _OF_CLIENT}
+        columns["protocols"] = [tuple(names or ()) for names in columns["protocols"]]
         leads = numbers(pc.equal(self._members.field("join_order"), 0).fill_null(False))
-        clients = [*zip(*columns, self._is_static.tolist(), leads.tolist(), strict=True)]
+        clients = [*zip(*columns.values(), self._is_static.tolist(), leads.tolist(), strict=True)]
+        ends, group_ids = self._first_member.tolist(), self.rows.column("group_id").to_pylist()
         found = np.zeros((len(self._parts), len(changes)), np.bool_)
-        for place, (group_id, part) in enumerate(
-            zip(self.rows.column("group_id").to_pylist(), self._parts, strict=True)
-        ):
-            ends = (self._first_member[number : number + 2].tolist() for number in reversed(part))
-            first, end = next(((first, end) for first, end in ends if first < end), (0, 0))
-            if first < end:
-                found[place] = _possible(group_id, brokers, tuple(clients[first:end]), changes)
+        for place, part in enumerate(self._parts):
+            last = next((number for number in reversed(part) if ends[number] < ends[number + 1]), None)
+            if last is not None:
+                members = tuple(clients[ends[last] : ends[last + 1]])
+                found[place] = _possible(group_ids[place], brokers, members, changes)
         return found
 
     def have_members(self, static: bool) -> Flags:
@@ -126,9 +119,7 @@ class ReplayedParts:
 
     @cached_property
     def _is_static(self) -> Flags:
-        return numbers(pc.greater(pc.binary_length(self._members.field("instance_id")), 0).fill_null(False)).astype(
-            np.bool_
-        )
+        return numbers(_are_static(self._members)).astype(np.bool_)
 
     # ---- what happened
 
@@ -148,16 +139,18 @@ class ReplayedParts:
         return past
 
     def _sizes(self) -> list[dict[str, int]]:
-        """Return the numbers of partitions by topic that are assigned in each generation, and the last of each."""
+        """Return the numbers of partitions by topic, as the assignments of each generation show them."""
         assigned = self._members.field("assigned")
         flat = assigned.flatten()
-        of_members = np.repeat(np.arange(len(self._generations)), np.diff(self._first_member))
-        of_entries = np.repeat(of_members, np.diff(list_offsets(assigned)))
-        entries = pa.table({"of": of_entries, "topic": flat.field("topic"), "last": flat.field("partition")})
-        largest = entries.group_by(["of", "topic"], use_threads=False).aggregate([("last", "max")])
+        generation_of_member = np.repeat(np.arange(len(self._generations)), np.diff(self._first_member))
+        places = np.repeat(generation_of_member, np.diff(list_offsets(assigned)))
+        partitions = pa.table({"place": places, "topic": flat.field("topic"), "partition": flat.field("partition")})
+        last = partitions.group_by(["place", "topic"], use_threads=False).aggregate([("partition", "max")])
         sizes: list[dict[str, int]] = [{} for _ in range(len(self._generations))]
-        for of, topic, last in zip(*(largest[name].to_pylist() for name in ("of", "topic", "last_max")), strict=True):
-            sizes[of][topic] = last + 1
+        for place, topic, partition in zip(
+            *(last[name].to_pylist() for name in ("place", "topic", "partition_max")), strict=True
+        ):
+            sizes[place][topic] = partition + 1
         return sizes
 
     # ---- groups
@@ -179,7 +172,7 @@ class ReplayedParts:
         steps = [step for replay in self._replays for step in replay.steps]
         offsets = np.cumsum([0, *(len(replay.steps) for replay in self._replays)]).astype(np.int32)
         described = self._members.take(pa.array([*self._described()], pa.int32()))
-        own = {
+        own: dict[str, list[Any]] = {
             "at_ms": [step.at_ms for step in steps],
             "event": [step.kind.value for step in steps],
             "member_id": [step.consumer for step in steps],
@@ -188,14 +181,11 @@ class ReplayedParts:
             "partitions": [step.partitions or None for step in steps],
             "row": [""] * len(steps),
         }
-        fields = [*arrow_type(EVENTS.schema), pa.field("row", pa.string())]
-        arrays = [
-            pa.array(own[field.name], field.type)
-            if field.name in own
-            else (described.field(field.name) if field.name in _OF_EVENT else pa.nulls(len(steps))).cast(field.type)
-            for field in fields
-        ]
-        return lists(offsets, pa.StructArray.from_arrays(arrays, fields=fields))
+        fields = {field.name: field.type for field in arrow_type(EVENTS.schema)} | {"row": pa.string()}
+        columns = {name: pa.array(values, fields[name]) for name, values in own.items()}
+        columns |= {name: described.field(name).cast(fields[name]) for name in _OF_EVENT}
+        arrays = [columns.get(name, pa.nulls(len(steps), of)) for name, of in fields.items()]
+        return lists(offsets, pa.StructArray.from_arrays(arrays, names=[*fields]))
 
     def _described(self) -> Iterator[int | None]:
         """Yield, by step, the last of the rows of the member that joins or subscribes to other topics; None without."""
@@ -214,9 +204,11 @@ def _column(members: pa.StructArray, name: str) -> pa.Array:
 
 def _consumers(members: pa.StructArray) -> pa.Array:
     """Return the names of members in a replay: their instance ids, or else their member ids."""
-    instances = members.field("instance_id")
-    is_static = pc.greater(pc.binary_length(instances), 0).fill_null(False)
-    return pc.if_else(is_static, instances, members.field("member_id"))
+    return pc.if_else(_are_static(members), members.field("instance_id"), members.field("member_id"))
+
+
+def _are_static(members: pa.StructArray) -> pa.Array:
+    return pc.greater(pc.binary_length(members.field("instance_id")), 0).fill_null(False)
 
 
 @lru_cache(maxsize=4096)
