@@ -1531,7 +1531,8 @@ SCORE = Table(
 PREVENTION = Table(
     "prevention",
     "One row per classic group and setting: how many rebalances of its history the setting would have prevented. Its "
-    "episodes are simulated again, with the members that joined, left and restarted, with the setting and without it.",
+    "episodes are simulated again, with the members that joined, left and restarted, with the setting and without it. "
+    "Groups have no rows if each of their episodes is a single rebalance, for which no member came back.",
     (
         *_OF_GROUP,
         Column("setting", STRING, "setting that is changed"),
@@ -1543,10 +1544,22 @@ PREVENTION = Table(
             LONG,
             "simulated rebalances without the setting; as many as `generations` if the replay is right",
         ),
-        Column("rebalances_saved", LONG, "rebalances that the setting saves; negative if there are more"),
+        Column(
+            "rebalances_saved",
+            LONG,
+            "rebalances that the setting saves; negative if there are more, null if the setting is not possible",
+        ),
         Column("unowned_ms", LONG, "simulated partition-milliseconds without an owner, without the setting"),
-        Column("unowned_ms_saved", LONG, "partition-milliseconds that the setting saves; negative if there are more"),
-        Column("failing", LONG, "episodes, or parts of long ones, in which consumers fail with the setting"),
+        Column(
+            "unowned_ms_saved",
+            LONG,
+            "partition-milliseconds that the setting saves; negative if there are more, null if it is not possible",
+        ),
+        Column(
+            "failing",
+            LONG,
+            "episodes, or parts of long ones, in which consumers fail with the setting; null if it is not possible",
+        ),
         Column(
             "possible",
             BOOLEAN,
