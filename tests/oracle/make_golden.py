@@ -22,6 +22,7 @@ from tests.oracle.oracle import (
     SCALA_2_12_BUILDS,
     SERVER_RULES,
     SERVER_VERSIONS,
+    STREAMS_RELEASES,
     VERSIONS,
     JsonObject,
     answers,
@@ -44,6 +45,7 @@ from tests.oracle.random_cases import (
     sticky_cases,
 )
 from tests.oracle.server_cases import early_server_cases, server_cases
+from tests.oracle.streams_cases import agreed, streams_cases
 from tests.support.cases import GOLDEN, write_golden
 from tests.support.coordinator_scenarios import SCENARIOS as CLASSIC_SCENARIOS
 from tests.support.coordinator_scenarios import STATE_REQUESTS
@@ -68,6 +70,7 @@ MIGRATION_SEED, MIGRATION_COUNT = 27, 300
 GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT = 31, 60
 CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT = 32, 120
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
+STREAMS_SEED, STREAMS_COUNT, STREAMS_CALLS = 33, 300, 30
 
 
 def main() -> None:
@@ -83,6 +86,7 @@ def main() -> None:
     on_servers = dict.fromkeys(SERVER_RULES, SERVER_VERSIONS)
     _write_by_rule("server", server_cases(SERVER_SEED, SERVER_COUNT), on_servers)
     _write_by_rule("server-releases", early_server_cases(RELEASES_SEED, SERVER_RELEASES_COUNT), SERVER_RULES)
+    write_streams_groups()
     _write_protocol_bytes()
     _write_answered("murmur2", murmur2_cases(PARTITIONER_SEED, 20), PRODUCER_VERSIONS)
     defaults = default_partitioner_cases(PARTITIONER_SEED, 200)
@@ -109,6 +113,16 @@ def _write_elections() -> None:
     _write_answered("election", elections, VERSIONS)
     for release in SCALA_2_12_BUILDS:
         write_golden(f"election-2.12-{release}", scala_2_12_answers(release, elections))
+
+
+def write_streams_groups() -> None:
+    """Write cases of streams groups. 4.1 is asked many times, since some of its answers are random."""
+    cases = list(streams_cases(STREAMS_SEED, STREAMS_COUNT))
+    write_golden("cases-streams", cases)
+    for release in STREAMS_RELEASES:
+        calls = STREAMS_CALLS if release.startswith("4.1") else 1
+        given = answers(release, [case for case in cases for _ in range(calls)])
+        write_golden(f"streams-{release}", (agreed(given[k : k + calls]) for k in range(0, len(given), calls)))
 
 
 def _write_protocol_bytes() -> None:

@@ -27,7 +27,9 @@ record Case(
         boolean adaptive,
         List<Sent> records,
         JsonObject config,
-        String partitioner) {
+        String partitioner,
+        Map<String, Subtopology> subtopologies,
+        int standbyReplicas) {
 
     /** The class that answers a case of this rule. */
     String answeredBy() {
@@ -35,6 +37,7 @@ record Case(
             case "murmur2", "default-partitioner", "built-in-partitioner", "producer" -> "ProducerAnswers";
             case "coordinator" -> "CoordinatorAnswers";
             case "offsets-topic" -> "OffsetsTopicAnswers";
+            case "streams-sticky" -> "StreamsAnswers";
             default -> "GroupAnswers";
         };
     }
@@ -77,7 +80,13 @@ record Case(
             List<String> topics,
             List<TopicPartition> owned,
             Integer generation,
-            String rack) {
+            String rack,
+            String processId,
+            Map<String, String> clientTags,
+            Map<String, List<Integer>> active,
+            Map<String, List<Integer>> standby,
+            Map<String, List<Integer>> warmup,
+            Map<String, Map<Integer, Long>> offsets) {
 
         String protocolTypeOrDefault() {
             return protocolType == null ? "consumer" : protocolType;
@@ -90,6 +99,10 @@ record Case(
         int generationOrNone() {
             return generation == null ? -1 : generation;
         }
+    }
+
+    /** The subtopology of a streams group: stateful if it has a changelog topic. */
+    record Subtopology(int tasks, boolean stateful) {
     }
 
     /** One call of a partitioner; "call" is its kind, which decides the other fields. */
