@@ -22,6 +22,7 @@ from tests.oracle.oracle import (
     SCALA_2_12_BUILDS,
     SERVER_RULES,
     SERVER_VERSIONS,
+    STREAMS_RECORD_RELEASES,
     STREAMS_RELEASES,
     VERSIONS,
     JsonObject,
@@ -46,6 +47,7 @@ from tests.oracle.random_cases import (
 )
 from tests.oracle.server_cases import early_server_cases, server_cases
 from tests.oracle.streams_cases import agreed, streams_cases
+from tests.oracle.streams_record_cases import streams_record_cases
 from tests.support.cases import GOLDEN, write_golden
 from tests.support.coordinator_scenarios import SCENARIOS as CLASSIC_SCENARIOS
 from tests.support.coordinator_scenarios import STATE_REQUESTS
@@ -71,6 +73,7 @@ GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT = 31, 60
 CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT = 32, 120
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
 STREAMS_SEED, STREAMS_COUNT, STREAMS_CALLS = 33, 300, 30
+STREAMS_RECORDS_SEED, STREAMS_RECORDS_COUNT = 34, 24
 
 
 def main() -> None:
@@ -87,6 +90,7 @@ def main() -> None:
     _write_by_rule("server", server_cases(SERVER_SEED, SERVER_COUNT), on_servers)
     _write_by_rule("server-releases", early_server_cases(RELEASES_SEED, SERVER_RELEASES_COUNT), SERVER_RULES)
     write_streams_groups()
+    write_streams_records()
     _write_protocol_bytes()
     _write_answered("murmur2", murmur2_cases(PARTITIONER_SEED, 20), PRODUCER_VERSIONS)
     defaults = default_partitioner_cases(PARTITIONER_SEED, 200)
@@ -123,6 +127,13 @@ def write_streams_groups() -> None:
         calls = STREAMS_CALLS if release.startswith("4.1") else 1
         given = answers(release, [case for case in cases for _ in range(calls)])
         write_golden(f"streams-{release}", (agreed(given[k : k + calls]) for k in range(0, len(given), calls)))
+
+
+def write_streams_records() -> None:
+    cases = list(streams_record_cases(STREAMS_RECORDS_SEED, STREAMS_RECORDS_COUNT))
+    write_golden("cases-streams-records", cases)
+    for release in STREAMS_RECORD_RELEASES:
+        write_golden(f"streams-records-{release}", coordinator_answers(release, cases))
 
 
 def _write_protocol_bytes() -> None:
