@@ -200,6 +200,15 @@ class StreamsRules(IntEnum):
     """Members keep what they have now, not their target; the offsets of state on their disks count, too (4.4)."""
 
 
+class StreamsGroupRules(IntEnum):
+    """How the group coordinator reconciles the members of streams groups (KIP-1071); each adds to those before it."""
+
+    KIP_1071 = 0
+    """A member gives up a task before it gets it in another role (4.1)."""
+    ROLE_CHANGES = 1
+    """It changes the role of a task in place: standby tasks become active, and active ones standby tasks (4.4)."""
+
+
 @dataclass(frozen=True)
 class KafkaVersion:
     """The rules of brokers of a Kafka release and of Java clients, of the same release or of another one.
@@ -246,6 +255,7 @@ class KafkaVersion:
     streams_assignors: tuple[str, ...]
     """Names of the assignors of its streams groups (KIP-1071)."""
     streams: StreamsRules
+    streams_groups: StreamsGroupRules
 
     @property
     def assignors(self) -> tuple[str, ...]:
@@ -320,6 +330,7 @@ RULE_CHANGES = (
             "share": ShareRules.ALL_PARTITIONS,
             "streams_assignors": (),
             "streams": StreamsRules.TASK_PAIRS,
+            "streams_groups": StreamsGroupRules.KIP_1071,
         },
     ),
     RuleChange("2.1.0", "pull request 5427", {"range_walk": RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT}),
@@ -391,13 +402,14 @@ RULE_CHANGES = (
     RuleChange("4.3.0", "KIP-1263, KIP-1251", {"consumer_groups": ConsumerGroupRules.ASSIGNMENT_INTERVAL}),
     RuleChange("4.4.0", "KAFKA-20442, KAFKA-20601", {"consumer_groups": ConsumerGroupRules.EMPTY_GROUPS}),
     RuleChange("4.4.0", "KAFKA-20719, KAFKA-20899", {"streams": StreamsRules.TASK_OFFSETS}),
+    RuleChange("4.4.0", "KAFKA-20665", {"streams_groups": StreamsGroupRules.ROLE_CHANGES}),
 )
 """Every change of a rule, by release: what a release does is the sum of the changes up to it."""
 BROKER_RULES = (
     *("coordinator_map", "coordinator", "member_list", "rebalancing_offsets_expire", "partition_order"),
     *("consumer_groups", "reclaims_revoked", "rebalances_after_replacement"),
     *("server_assignors", "server_range", "server_uniform", "share_assignors", "share"),
-    *("streams_assignors", "streams"),
+    *("streams_assignors", "streams", "streams_groups"),
 )
 """The rules of brokers; the others are those of clients."""
 NEWEST = "4.3"

@@ -47,6 +47,7 @@ from tests.oracle.random_cases import (
 )
 from tests.oracle.server_cases import early_server_cases, server_cases
 from tests.oracle.streams_cases import agreed, streams_cases
+from tests.oracle.streams_reconciliation_cases import reconciliation_cases
 from tests.oracle.streams_record_cases import streams_record_cases
 from tests.support.cases import GOLDEN, write_golden
 from tests.support.coordinator_scenarios import SCENARIOS as CLASSIC_SCENARIOS
@@ -74,6 +75,7 @@ CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT = 32, 120
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
 STREAMS_SEED, STREAMS_COUNT, STREAMS_CALLS = 33, 300, 30
 STREAMS_RECORDS_SEED, STREAMS_RECORDS_COUNT = 34, 24
+RECONCILIATION_SEED, RECONCILIATION_COUNT = 35, 400
 
 
 def main() -> None:
@@ -90,6 +92,7 @@ def main() -> None:
     _write_by_rule("server", server_cases(SERVER_SEED, SERVER_COUNT), on_servers)
     _write_by_rule("server-releases", early_server_cases(RELEASES_SEED, SERVER_RELEASES_COUNT), SERVER_RULES)
     write_streams_groups()
+    write_streams_members()
     write_streams_records()
     _write_protocol_bytes()
     _write_answered("murmur2", murmur2_cases(PARTITIONER_SEED, 20), PRODUCER_VERSIONS)
@@ -129,7 +132,16 @@ def write_streams_groups() -> None:
         write_golden(f"streams-{release}", (agreed(given[k : k + calls]) for k in range(0, len(given), calls)))
 
 
+def write_streams_members() -> None:
+    """Write heartbeats of members of streams groups."""
+    cases = list(reconciliation_cases(RECONCILIATION_SEED, RECONCILIATION_COUNT))
+    write_golden("cases-streams-members", cases)
+    for release in STREAMS_RELEASES:
+        write_golden(f"streams-members-{release}", answers(release, cases))
+
+
 def write_streams_records() -> None:
+    """Write records of streams groups."""
     cases = list(streams_record_cases(STREAMS_RECORDS_SEED, STREAMS_RECORDS_COUNT))
     write_golden("cases-streams-records", cases)
     for release in STREAMS_RECORD_RELEASES:

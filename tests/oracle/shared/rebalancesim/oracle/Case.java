@@ -38,6 +38,7 @@ record Case(
             case "coordinator" -> "CoordinatorAnswers";
             case "offsets-topic" -> "OffsetsTopicAnswers";
             case "streams-sticky" -> "StreamsAnswers";
+            case "streams-reconciliation" -> "StreamsReconciliation";
             default -> "GroupAnswers";
         };
     }

@@ -18,7 +18,7 @@ import org.apache.kafka.common.utils.Time;
  * TargetAssignmentBuilder with its only task assignor. Both are found by name.
  */
 final class StreamsAnswers {
-    private static final String STREAMS = "org.apache.kafka.coordinator.group.streams.";
+    static final String STREAMS = "org.apache.kafka.coordinator.group.streams.";
     private static final String GROUP_ID = "g";
     private static final int EPOCH = 2;
 
@@ -90,7 +90,7 @@ final class StreamsAnswers {
                 Class.forName(STREAMS + type), active, sets(member.standby()), sets(member.warmup()));
     }
 
-    private static Map<String, Set<Integer>> sets(Map<String, List<Integer>> tasks) {
+    static Map<String, Set<Integer>> sets(Map<String, List<Integer>> tasks) {
         Map<String, Set<Integer>> sets = new HashMap<>();
         if (tasks != null) {
             tasks.forEach((subtopology, partitions) -> sets.put(subtopology, new HashSet<>(partitions)));
@@ -111,7 +111,7 @@ final class StreamsAnswers {
                 Optional.of(configured), Map.of(), Optional.empty());
     }
 
-    private static Map<String, Set<Integer>> sorted(Object tasks) {
+    static Map<String, Set<Integer>> sorted(Object tasks) {
         Map<String, Set<Integer>> sorted = new TreeMap<>();
         ((Map<?, ?>) tasks).forEach((subtopology, partitions) -> {
             Set<Integer> numbers = new TreeSet<>();
@@ -121,7 +121,7 @@ final class StreamsAnswers {
         return sorted;
     }
 
-    private static void set(Object builder, String name, Object value) throws ReflectiveOperationException {
+    static void set(Object builder, String name, Object value) throws ReflectiveOperationException {
         Method setter = Arrays.stream(builder.getClass().getMethods())
                 .filter(method -> method.getName().equals(name)).findFirst().orElseThrow();
         setter.invoke(builder, value);
