@@ -198,52 +198,104 @@ def _previous_standby(batch: StreamsBatch, members: Ints32, first_task: Ints32, 
     Since 4.4 these come first, then members that report offsets of the task; both by their offsets, the highest first
     (``rankStandbyCandidates``).
     """
-    standby, reported = batch.groups.standby, batch.groups.reported
-    counts, room = np.zeros(first_task[-1] + 1, np.int32), 0
+    starts, room = np.zeros(first_task[-1] + 1, np.int32), _room(batch, members, rules)
+    if room == 0:
+        return starts, np.empty(0, np.int32)
+    candidates = _Candidates(
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.zeros(room, np.bool_),
+        np.zeros(room, np.int64),
+        np.full(first_task[-1], NOBODY, np.int32),
+    )
+    n = 0
+    for i in range(len(members)):
+        first = n
+        n = _add_standbys(batch, first_task, candidates, members[i], i, n)
+        if rules >= _TASK_OFFSETS:
+            n = _add_reported(batch, first_task, candidates, members[i], i, n)
+        for entry in range(first, n):
+            starts[candidates.tasks[entry] + 1] += 1
+    for task in range(first_task[-1]):
+        starts[task + 1] += starts[task]
+    return starts, candidates.members[_ranked(candidates, n, starts)]
+
+
+@inner_kernel
+def _room(batch: StreamsBatch, members: Ints32, rules: int) -> int:
+    """Return the most candidates that a group may have."""
+    standby, reported, room = batch.groups.standby, batch.groups.reported, 0
     for m in members:
         room += standby.offsets[m + 1] - standby.offsets[m]
         if rules >= _TASK_OFFSETS:
             room += reported.offsets[m + 1] - reported.offsets[m]
-    if room == 0:
-        return counts, np.empty(0, np.int32)
-    last, entry_of = np.full(first_task[-1], NOBODY, np.int32), np.zeros(first_task[-1], np.int32)
-    tasks, candidates, n = np.empty(room, np.int32), np.empty(room, np.int32), 0
-    new, sums = np.zeros(room, np.bool_), np.zeros(room, np.int64)
-    for i in range(len(members)):
-        m = members[i]
-        for k in range(standby.offsets[m], standby.offsets[m + 1]):
-            task = _task(batch, first_task, standby, k)
-            if task != _NO_TASK and last[task] != i:
-                last[task], entry_of[task] = i, n
-                tasks[n], candidates[n] = task, i
-                n += 1
-        if rules >= _TASK_OFFSETS:
-            for k in range(reported.offsets[m], reported.offsets[m + 1]):
-                task = _task(batch, first_task, reported, k)
-                if task == _NO_TASK:
-                    continue
-                if last[task] != i:
-                    last[task], entry_of[task] = i, n
-                    tasks[n], candidates[n], new[n] = task, i, True
-                    n += 1
-                sums[entry_of[task]] = batch.groups.offset_sums[k]
-    for task in tasks[:n]:
-        counts[task + 1] += 1
-    for task in range(first_task[-1]):
-        counts[task + 1] += counts[task]
-    return counts, candidates[_ranked(tasks[:n], new, sums, counts)]
+    return int(room)
+
+
+class _Candidates(NamedTuple):
+    """Members that may take a task, by entry."""
+
+    tasks: Ints32
+    members: Ints32
+    is_new: Flags
+    """Whether the member did not have the task as a standby task, and only reports its offsets."""
+    sums: Ints
+    """The offsets that the member reports; 0 if it reports none."""
+    last_entries: Ints32
+    """Scratch by task: its last entry."""
+
+
+@inner_kernel
+def _add_standbys(
+    batch: StreamsBatch, first_task: Ints32, candidates: _Candidates, m: int, number: int, entries: int
+) -> int:
+    """Add the standby tasks that a member had, and return the number of all entries."""
+    standby = batch.groups.standby
+    for k in range(standby.offsets[m], standby.offsets[m + 1]):
+        task = _task(batch, first_task, standby, k)
+        if task != _NO_TASK and not _is_candidate(candidates, task, number):
+            candidates.tasks[entries], candidates.members[entries] = task, number
+            candidates.last_entries[task] = entries
+            entries += 1
+    return entries
+
+
+@inner_kernel
+def _add_reported(
+    batch: StreamsBatch, first_task: Ints32, candidates: _Candidates, m: int, number: int, entries: int
+) -> int:
+    """Add the tasks of which a member reports offsets, and return the number of all entries."""
+    reported = batch.groups.reported
+    for k in range(reported.offsets[m], reported.offsets[m + 1]):
+        task = _task(batch, first_task, reported, k)
+        if task == _NO_TASK:
+            continue
+        if not _is_candidate(candidates, task, number):
+            candidates.tasks[entries], candidates.members[entries], candidates.is_new[entries] = task, number, True
+            candidates.last_entries[task] = entries
+            entries += 1
+        candidates.sums[candidates.last_entries[task]] = batch.groups.offset_sums[k]
+    return entries
+
+
+@inner_kernel
+def _is_candidate(candidates: _Candidates, task: int, number: int) -> bool:
+    """Return whether a member, the last one so far, is a candidate for a task."""
+    entry = candidates.last_entries[task]
+    return bool(entry != NOBODY and candidates.members[entry] == number)
 
 
 @kernel
-def _ranked(tasks: Ints32, new: Flags, sums: Ints, starts: Ints32) -> Ints32:
+def _ranked(candidates: _Candidates, entries: int, starts: Ints32) -> Ints32:
     """Return the entries of each task, those that are not new first, then by the highest sum; the sort is stable."""
-    order, ends = np.empty(len(tasks), np.int32), starts[:-1].copy()
-    for entry in range(len(tasks)):
+    tasks, is_new, sums = candidates.tasks, candidates.is_new, candidates.sums
+    order, ends = np.empty(entries, np.int32), starts[:-1].copy()
+    for entry in range(entries):
         start, place = starts[tasks[entry]], ends[tasks[entry]]
         ends[tasks[entry]] += 1
         while place > start:
             before = order[place - 1]
-            if new[before] < new[entry] or (new[before] == new[entry] and sums[before] >= sums[entry]):
+            if is_new[before] < is_new[entry] or (is_new[before] == is_new[entry] and sums[before] >= sums[entry]):
                 break
             order[place] = before
             place -= 1

@@ -3,8 +3,8 @@
 A task goes to the least loaded process among those that have a task with which no process had it together (a new pair).
 Kafka keeps the candidates in a ``HashSet`` of objects without a hash code of their own: their order, and with it the
 choice between processes with equal loads, or between members of a process that had the task, is that of
-``System.identityHashCode``. Two calls with the same group have different results. So a group whose assignment depends
-on such a choice is undetermined, and every other one has the same result whatever that order.
+``System.identityHashCode``. Two calls with the same group have different results. So a group with such a choice is
+undetermined, although some happen to have one result whatever Kafka chooses; every other group has one result.
 
 Also undetermined is a group of which a bucket of the ``HashSet`` of its tasks becomes a tree (at the ninth task; tasks
 hash to 31 times the subtopology id's hash code plus the partition, so this takes several large subtopologies), and one
