@@ -91,9 +91,9 @@ def main() -> None:
     on_servers = dict.fromkeys(SERVER_RULES, SERVER_VERSIONS)
     _write_by_rule("server", server_cases(SERVER_SEED, SERVER_COUNT), on_servers)
     _write_by_rule("server-releases", early_server_cases(RELEASES_SEED, SERVER_RELEASES_COUNT), SERVER_RULES)
-    write_streams_groups()
-    write_streams_members()
-    write_streams_records()
+    _write_streams_groups()
+    _write_streams_members()
+    _write_streams_records()
     _write_protocol_bytes()
     _write_answered("murmur2", murmur2_cases(PARTITIONER_SEED, 20), PRODUCER_VERSIONS)
     defaults = default_partitioner_cases(PARTITIONER_SEED, 200)
@@ -122,7 +122,7 @@ def _write_elections() -> None:
         write_golden(f"election-2.12-{release}", scala_2_12_answers(release, elections))
 
 
-def write_streams_groups() -> None:
+def _write_streams_groups() -> None:
     """Write cases of streams groups. 4.1 is asked many times, since some of its answers are random."""
     cases = list(streams_cases(STREAMS_SEED, STREAMS_COUNT))
     write_golden("cases-streams", cases)
@@ -132,7 +132,7 @@ def write_streams_groups() -> None:
         write_golden(f"streams-{release}", (agreed(given[k : k + calls]) for k in range(0, len(given), calls)))
 
 
-def write_streams_members() -> None:
+def _write_streams_members() -> None:
     """Write heartbeats of members of streams groups."""
     cases = list(reconciliation_cases(RECONCILIATION_SEED, RECONCILIATION_COUNT))
     write_golden("cases-streams-members", cases)
@@ -140,7 +140,7 @@ def write_streams_members() -> None:
         write_golden(f"streams-members-{release}", answers(release, cases))
 
 
-def write_streams_records() -> None:
+def _write_streams_records() -> None:
     """Write records of streams groups."""
     cases = list(streams_record_cases(STREAMS_RECORDS_SEED, STREAMS_RECORDS_COUNT))
     write_golden("cases-streams-records", cases)
