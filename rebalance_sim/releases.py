@@ -208,6 +208,28 @@ class ConnectRules(IntEnum):
     """With a delay of 0, what is lost is assigned at once (3.5.2, 3.6.1)."""
 
 
+class StreamsRules(IntEnum):
+    """The rules of ``streams-sticky``, the task assignor of streams groups (KIP-1071)."""
+
+    TASK_PAIRS = 0
+    """Members prefer tasks that no member has had together; ties are decided by identity hash codes (4.1)."""
+    LEAST_LOADED = 1
+    """Tasks that no member keeps go to the least loaded process, and there to the least loaded member (4.2)."""
+    FREE_STANDBYS = 2
+    """A standby task can stay with any member that had it, whatever the first of them holds (4.2.2, 4.4)."""
+    TASK_OFFSETS = 3
+    """Members keep what they have now, not their target; the offsets of state on their disks count, too (4.4)."""
+
+
+class StreamsGroupRules(IntEnum):
+    """How the group coordinator reconciles the members of streams groups (KIP-1071); each adds to those before it."""
+
+    KIP_1071 = 0
+    """A member gives up a task before it gets it in another role (4.1)."""
+    ROLE_CHANGES = 1
+    """It changes the role of a task in place: standby tasks become active, and active ones standby tasks (4.4)."""
+
+
 @dataclass(frozen=True)
 class KafkaVersion:
     """The rules of brokers of a Kafka release and of Java clients, of the same release or of another one.
@@ -253,6 +275,10 @@ class KafkaVersion:
     share: ShareRules
     connect: ConnectRules
     """Of the leader of a Connect cluster: its workers are clients."""
+    streams_assignors: tuple[str, ...]
+    """Names of the assignors of its streams groups (KIP-1071)."""
+    streams: StreamsRules
+    streams_groups: StreamsGroupRules
 
     @property
     def assignors(self) -> tuple[str, ...]:
@@ -290,6 +316,8 @@ A member whose only protocol is one of them uses ``group.protocol=consumer``."""
 SHARE_ASSIGNORS = ("share-simple",)
 """Assignors of share groups (KIP-932, since 4.0 as early access, for production since 4.2): Kafka's names, after a word
 that tells them from those of consumer groups."""
+STREAMS_ASSIGNORS = ("streams-sticky",)
+"""Assignors of streams groups (KIP-1071, since 4.1 as early access, for production since 4.2), named likewise."""
 OFFSETS_PARTITIONS = 50
 """Kafka's default of offsets.topic.num.partitions."""
 BATCH_SIZE = 16_384
@@ -324,6 +352,9 @@ RULE_CHANGES = (
             "share_assignors": (),
             "share": ShareRules.ALL_PARTITIONS,
             "connect": ConnectRules.EAGER,
+            "streams_assignors": (),
+            "streams": StreamsRules.TASK_PAIRS,
+            "streams_groups": StreamsGroupRules.KIP_1071,
         },
     ),
     RuleChange("2.1.0", "pull request 5427", {"range_walk": RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT}),
@@ -394,19 +425,26 @@ RULE_CHANGES = (
         {"reclaims_revoked": False, "rebalances_after_replacement": False},
     ),
     RuleChange("4.1.0", "KAFKA-18757, KAFKA-18901", {"share": ShareRules.HASHED_IDS}),
+    RuleChange("4.1.0", "KIP-1071", {"streams_assignors": STREAMS_ASSIGNORS}),
     RuleChange("4.1.1", "KAFKA-19546", {"rebalances_after_replacement": True}),
     RuleChange("4.1.2", "KAFKA-19449", {"reclaims_revoked": True}),
     RuleChange("4.2.0", "KAFKA-19431, KAFKA-19233", {"consumer_groups": ConsumerGroupRules.ONLY_SUBSCRIBED}),
     RuleChange("4.2.0", "KAFKA-19362, KAFKA-19363", {"share": ShareRules.BALANCED}),
+    RuleChange("4.2.0", "KAFKA-19478, KAFKA-19661", {"streams": StreamsRules.LEAST_LOADED}),
+    RuleChange("4.2.2", "KAFKA-20899", {"streams": StreamsRules.FREE_STANDBYS}),
+    RuleChange("4.3.0", "released before the fix of 4.2.2", {"streams": StreamsRules.LEAST_LOADED}),
     RuleChange("4.3.0", "KRaftMetadataCache without a set", {"partition_order": PartitionOrder.ASCENDING}),
     RuleChange("4.3.0", "KIP-1263, KIP-1251", {"consumer_groups": ConsumerGroupRules.ASSIGNMENT_INTERVAL}),
     RuleChange("4.4.0", "KAFKA-20442, KAFKA-20601", {"consumer_groups": ConsumerGroupRules.EMPTY_GROUPS}),
+    RuleChange("4.4.0", "KAFKA-20719, KAFKA-20899", {"streams": StreamsRules.TASK_OFFSETS}),
+    RuleChange("4.4.0", "KAFKA-20665", {"streams_groups": StreamsGroupRules.ROLE_CHANGES}),
 )
 """Every change of a rule, by release: what a release does is the sum of the changes up to it."""
 BROKER_RULES = (
     *("coordinator_map", "coordinator", "member_list", "rebalancing_offsets_expire", "partition_order"),
     *("consumer_groups", "reclaims_revoked", "rebalances_after_replacement"),
     *("server_assignors", "server_range", "server_uniform", "share_assignors", "share"),
+    *("streams_assignors", "streams", "streams_groups"),
 )
 """The rules of brokers; the others are those of clients."""
 NEWEST = "4.3"

@@ -49,6 +49,8 @@ class AssignmentFailure(IntEnum):
     """The assignment depends on an order that is random or unknown, so that none is predicted."""
     UNKNOWN_TOPIC = 9
     """The leader's library fails because a topic that it has to assign does not exist."""
+    TASK_ASSIGNOR = 10
+    """The task assignor of a streams group has no member for a task."""
 
     @property
     def message(self) -> str:
@@ -67,6 +69,7 @@ _MESSAGES = {
     AssignmentFailure.KEY_ERROR: "kafka-python's assignor raises KeyError",
     AssignmentFailure.UNDETERMINED: "the assignment depends on an order that is random or unknown",
     AssignmentFailure.UNKNOWN_TOPIC: "a topic that the leader has to assign does not exist, and its library fails",
+    AssignmentFailure.TASK_ASSIGNOR: "Kafka's assignor throws TaskAssignorException",
 }
 
 

@@ -35,13 +35,14 @@ from tests.benchmarks.mixed_fleets import bench_mixed_fleet
 from tests.benchmarks.partitioners import bench_job, bench_keys, bench_keys_on_connect, bench_unkeyed
 from tests.benchmarks.rounds import Actions, seconds
 from tests.benchmarks.simulation import bench_simulation
+from tests.benchmarks.streams import bench_streams
 
 FLEETS = Path(__file__).parents[2] / "conf" / "fleets"
 STRATEGIES = ("range", "roundrobin")
 STICKY = ("sticky", "cooperative-sticky")
 PARTS = (
     *("latency", "commands", "floor", "growth", "giant", "kafka", "lag", "assignors", "keys", "unkeyed", "records"),
-    *("simulation", "mixed", "history", "copy"),
+    *("streams", "simulation", "mixed", "history", "copy"),
 )
 LIMITS = {"election": 1.2, "range": 1.5, "roundrobin": 1.5, "sticky": 1.7, "cooperative-sticky": 2.0}
 """Multiples of the floor."""
@@ -197,6 +198,7 @@ def main() -> None:
         "growth": lambda: bench_growth(bench, options.groups),
         "giant": lambda: bench_giant(bench),
         "kafka": lambda: bench_kafka(min(options.groups, 20_000)),
+        "streams": bench_streams,
         "lag": lambda: bench_lag(bench.spark, bench.folder),
         "assignors": bench_assignors,
         "keys": lambda: bench_all_keys(bench),

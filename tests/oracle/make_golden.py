@@ -24,6 +24,8 @@ from tests.oracle.oracle import (
     SCALA_2_12_BUILDS,
     SERVER_RULES,
     SERVER_VERSIONS,
+    STREAMS_RECORD_RELEASES,
+    STREAMS_RELEASES,
     VERSIONS,
     JsonObject,
     answers,
@@ -47,6 +49,9 @@ from tests.oracle.random_cases import (
     sticky_cases,
 )
 from tests.oracle.server_cases import early_server_cases, server_cases
+from tests.oracle.streams_cases import agreed, streams_cases
+from tests.oracle.streams_reconciliation_cases import reconciliation_cases
+from tests.oracle.streams_record_cases import streams_record_cases
 from tests.support.cases import GOLDEN, write_golden
 from tests.support.coordinator_scenarios import SCENARIOS as CLASSIC_SCENARIOS
 from tests.support.coordinator_scenarios import STATE_REQUESTS
@@ -72,6 +77,9 @@ GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT = 31, 60
 CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT = 32, 120
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
 CONNECT_SEED, CONNECT_COUNT = 33, 40
+STREAMS_SEED, STREAMS_COUNT, STREAMS_CALLS = 33, 300, 30
+STREAMS_RECORDS_SEED, STREAMS_RECORDS_COUNT = 34, 24
+RECONCILIATION_SEED, RECONCILIATION_COUNT = 35, 400
 
 
 def main() -> None:
@@ -87,6 +95,9 @@ def main() -> None:
     on_servers = dict.fromkeys(SERVER_RULES, SERVER_VERSIONS)
     _write_by_rule("server", server_cases(SERVER_SEED, SERVER_COUNT), on_servers)
     _write_by_rule("server-releases", early_server_cases(RELEASES_SEED, SERVER_RELEASES_COUNT), SERVER_RULES)
+    _write_streams_groups()
+    _write_streams_members()
+    _write_streams_records()
     _write_protocol_bytes()
     _write_answered("murmur2", murmur2_cases(PARTITIONER_SEED, 20), PRODUCER_VERSIONS)
     defaults = default_partitioner_cases(PARTITIONER_SEED, 200)
@@ -114,6 +125,32 @@ def _write_elections() -> None:
     _write_answered("election", elections, VERSIONS)
     for release in SCALA_2_12_BUILDS:
         write_golden(f"election-2.12-{release}", scala_2_12_answers(release, elections))
+
+
+def _write_streams_groups() -> None:
+    """Write cases of streams groups. 4.1 is asked many times, since some of its answers are random."""
+    cases = list(streams_cases(STREAMS_SEED, STREAMS_COUNT))
+    write_golden("cases-streams", cases)
+    for release in STREAMS_RELEASES:
+        calls = STREAMS_CALLS if release.startswith("4.1") else 1
+        given = answers(release, [case for case in cases for _ in range(calls)])
+        write_golden(f"streams-{release}", (agreed(given[k : k + calls]) for k in range(0, len(given), calls)))
+
+
+def _write_streams_members() -> None:
+    """Write heartbeats of members of streams groups."""
+    cases = list(reconciliation_cases(RECONCILIATION_SEED, RECONCILIATION_COUNT))
+    write_golden("cases-streams-members", cases)
+    for release in STREAMS_RELEASES:
+        write_golden(f"streams-members-{release}", answers(release, cases))
+
+
+def _write_streams_records() -> None:
+    """Write records of streams groups."""
+    cases = list(streams_record_cases(STREAMS_RECORDS_SEED, STREAMS_RECORDS_COUNT))
+    write_golden("cases-streams-records", cases)
+    for release in STREAMS_RECORD_RELEASES:
+        write_golden(f"streams-records-{release}", coordinator_answers(release, cases))
 
 
 def _write_protocol_bytes() -> None:

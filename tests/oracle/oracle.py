@@ -42,6 +42,10 @@ SERVER_RULES = {
 """The same of the coordinator's assignors (KIP-848)."""
 SHARE_RELEASES = ("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0")
 """Releases with the assignor of share groups (KIP-932), whose rules change with 4.1 and 4.2."""
+STREAMS_RELEASES = ("4.1.2", "4.2.1", "4.2.2", "4.3.1", "4.4.0")
+"""Releases with the task assignor of streams groups (KIP-1071), whose rules change with 4.2.0, 4.2.2, 4.3.0 and 4.4."""
+STREAMS_RECORD_RELEASES = ("4.1.2", "4.2.0", "4.3.0", "4.4.0")
+"""The releases that add fields to the records of streams groups."""
 CONSUMER_GROUP_RELEASES = ("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.3.0", "4.4.0")
 """The releases at which rules of consumer-protocol groups (KIP-848) change."""
 CLASSIC_GROUP_RELEASES = (
@@ -72,6 +76,7 @@ _JARS_SINCE = {
     "kafka-server-common": (3, 7),
     "kafka-group-coordinator": (3, 7),
     "kafka-group-coordinator-api": (3, 8),
+    "kafka-coordinator-common": (4, 0),
 }
 """The jars of a release that its assignors need, and the first release with them."""
 

@@ -50,6 +50,7 @@ ERRORS = {
     AssignmentFailure.KEY_ERROR: "KeyError",
     AssignmentFailure.UNDETERMINED: "undetermined",
     AssignmentFailure.UNKNOWN_TOPIC: "UnknownTopic",
+    AssignmentFailure.TASK_ASSIGNOR: "TaskAssignorException",
 }
 TopicKey = tuple[int, str]
 """A topic is identified by its cluster (the id of the object) and its name."""

@@ -92,6 +92,7 @@ TIERS = (
         "votes",
     ),
     _with_oracle("live: server-side assignors", "test_live_server_assignors.py", "assignors/server/"),
+    _with_oracle("live: streams groups", "test_live_streams_groups.py", "assignors/streams/", "coordinator/streams/"),
     _with_oracle("live: classic groups", "test_live_coordinator.py", "coordinator/classic/"),
     _with_oracle("live: consumer-protocol groups", "test_live_consumer_groups.py", "coordinator/"),
     _with_oracle("live: partitioners", "test_live_partitioners.py", "partitioners/"),

@@ -33,6 +33,19 @@ def java_table_size(count: int) -> int:
     return size
 
 
+@kernel
+def java_table_size_from(capacity: int, count: int) -> int:
+    """Return the same of a map that was created for ``capacity`` keys (``new HashMap<>(capacity)``).
+
+    >>> java_table_size_from(4, 3), java_table_size_from(4, 4)
+    (4, 8)
+    """
+    size = 1
+    while size < capacity or 4 * count > 3 * size:
+        size *= 2
+    return size
+
+
 @kernel_in_place
 def java_bucket(h: int, size: int) -> int:
     """Return the bucket of a key in a ``java.util.HashMap`` of ``size`` buckets (``HashMap.hash``)."""

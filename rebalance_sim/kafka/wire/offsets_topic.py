@@ -1,9 +1,10 @@
 """The records of ``__consumer_offsets``, in which a group coordinator stores its groups, as bytes.
 
 A key begins with the record's type, a value with the version of its format. Decoded are offset commits, classic groups
-and consumer-protocol groups (KIP-848) of Kafka 0.9 to 4.3, and the members of share groups (KIP-932) since 4.0; of
-other records only the keys. The formats are Kafka's message definitions (``OffsetCommitValue``, ``GroupMetadataValue``,
-``ConsumerGroup*``, ``ShareGroup*``), and before 3.0 the schemas in ``GroupMetadataManager``.
+and consumer-protocol groups (KIP-848) of Kafka 0.9 to 4.3, the members of share groups (KIP-932) since 4.0, and streams
+groups (KIP-1071) since 4.1; of other records only the keys. The formats are Kafka's message definitions
+(``OffsetCommitValue``, ``GroupMetadataValue``, ``ConsumerGroup*``, ``ShareGroup*``, ``StreamsGroup*``), and before 3.0
+the schemas in ``GroupMetadataManager``.
 
 As in Kafka, bytes after the last field are ignored. Stricter than Kafka: a name that is not UTF-8 is an error.
 """
@@ -13,7 +14,9 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
+from rebalance_sim.kafka.wire import streams_records
 from rebalance_sim.kafka.wire.readable import INT32, Readable, SchemaError
+from rebalance_sim.kafka.wire.streams_records import StreamsGroupValue
 
 _FIRST_FLEXIBLE_GROUP_VERSION = 4
 """For offset commits and classic groups; all versions of KIP-848's records are flexible."""
@@ -69,13 +72,23 @@ class RecordType(IntEnum):
         return RecordType.SHARE_GROUP_PARTITION_METADATA <= self <= RecordType.SHARE_GROUP_STATE_PARTITION_METADATA
 
     @property
+    def is_of_streams_group(self) -> bool:
+        """Return whether it belongs to a streams group (KIP-1071)."""
+        return RecordType.STREAMS_GROUP_METADATA <= self <= RecordType.STREAMS_GROUP_TOPOLOGY
+
+    @property
     def is_of_consumers(self) -> bool:
         """Return whether it belongs to a consumer group, and not to a share or streams group."""
         return self <= RecordType.GROUP_METADATA or self.is_of_kip848
 
     @property
     def is_decoded(self) -> bool:
-        """Return whether its values are decoded: if it belongs to a consumer group, or to a member of a share group."""
+        """Return whether its values are decoded.
+
+        They are if it belongs to a consumer group, a member of a share group, or a streams group since 4.1.
+        """
+        if self.is_of_streams_group:
+            return self is not RecordType.STREAMS_GROUP_PARTITION_METADATA
         return self.is_of_consumers or (
             self is RecordType.SHARE_GROUP_MEMBER_METADATA
             or self is RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER
@@ -274,6 +287,7 @@ Value = (
     | ShareGroupMemberMetadata
     | ShareGroupTargetAssignmentMember
     | ShareGroupCurrentMemberAssignment
+    | StreamsGroupValue
 )
 
 
@@ -301,7 +315,7 @@ def decode_key(data: bytes) -> Key:
 
 
 def decode_value(record_type: RecordType, data: bytes) -> Value:
-    """Decode the value of a record of a consumer group, or of a member of a share group.
+    """Decode the value of a record of a consumer group, a member of a share group, or a streams group.
 
     Raises SchemaError for malformed bytes, unknown versions and other records.
 
@@ -356,6 +370,9 @@ _OF_A_MEMBER = (
     RecordType.SHARE_GROUP_MEMBER_METADATA,
     RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER,
     RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+    RecordType.STREAMS_GROUP_MEMBER_METADATA,
+    RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER,
+    RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT,
 )
 
 
@@ -553,4 +570,10 @@ _VALUES = {
     RecordType.SHARE_GROUP_MEMBER_METADATA: _Format(0, 0, _share_member_metadata),
     RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER: _Format(0, 0, _share_target_member),
     RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: _Format(0, 0, _share_current_assignment),
+    RecordType.STREAMS_GROUP_METADATA: _Format(0, 0, streams_records.group_metadata),
+    RecordType.STREAMS_GROUP_MEMBER_METADATA: _Format(0, 0, streams_records.member_metadata),
+    RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: _Format(0, 0, streams_records.target_metadata),
+    RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER: _Format(0, 0, streams_records.target_member),
+    RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: _Format(0, 0, streams_records.current_assignment),
+    RecordType.STREAMS_GROUP_TOPOLOGY: _Format(0, 0, streams_records.topology),
 }

@@ -13,8 +13,6 @@ SMALLEST_STRING = 2
 """Bytes of an empty string in versions that are not flexible."""
 LONGEST_STRING = 0x7FFF
 _INT8, _INT64 = struct.Struct(">b"), struct.Struct(">q")
-_NULL_SIZE = INT32.pack(-1)
-"""The length of a null array in versions that are not flexible."""
 _UUID_BYTES = 16
 _MOST_VARINT_BITS = 28
 """The shift of the last of at most five bytes of a 32-bit varint (``ByteUtils.readUnsignedVarint``)."""
@@ -82,17 +80,18 @@ class Readable:
     def size(self, field: str, item_bytes: int) -> int:
         """Read the length of an array whose items have at least ``item_bytes`` bytes."""
         at = self._position
-        size = self.unsigned_varint(field) - 1 if self.flexible else self.int32(field)
+        size = self._array_size(field)
         if size < 0 or size * item_bytes > self.left:
             raise self.error(field, f"array of {size} items, {self.left} bytes are left", at)
         return size
 
     def nullable_size(self, field: str, item_bytes: int) -> int:
-        """Read the length of an array that may be null, which counts as empty."""
-        if self._data[self._position : self._position + INT32.size] == _NULL_SIZE:
-            self._position += INT32.size
-            return 0
-        return self.size(field, item_bytes)
+        """Read the length of an array that may be null; null has the length 0."""
+        at = self._position
+        size = max(self._array_size(field), 0)
+        if size * item_bytes > self.left:
+            raise self.error(field, f"array of {size} items, {self.left} bytes are left", at)
+        return size
 
     def string(self, field: str) -> str:
         """Read a string that must not be null."""
@@ -163,6 +162,9 @@ class Readable:
     def error(self, field: str, found: str, at: int, more: str = "") -> SchemaError:
         """Return an error with the field, the problem and its position."""
         return SchemaError(f"{self.what}: {field}: {found} at byte {at}{more}")
+
+    def _array_size(self, field: str) -> int:
+        return self.unsigned_varint(field) - 1 if self.flexible else self.int32(field)
 
     def _number(self, layout: struct.Struct, field: str) -> int:
         value: int = layout.unpack(self._take(layout.size, field))[0]

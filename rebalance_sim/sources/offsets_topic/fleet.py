@@ -279,12 +279,12 @@ class _Rows:
             if key is None:
                 raise SchemaError("record key: null")
             name = decode_key(key)
-            decoded = None if value is None or not name.type.is_decoded else decode_value(name.type, value)
+            decoded = None if value is None or not _is_used(name.type) else decode_value(name.type, value)
         except SchemaError as problem:
             row = {"partition": partition, "offset": offset, "key": in_hex(key), "value": in_hex(value)}
             self._reject(name, row, str(problem))
             return
-        if not name.type.is_decoded:
+        if not _is_used(name.type):
             status = TOMBSTONE if value is None else OTHER_GROUP
             self._add(type=name.type.value, status=status, group_id=name.group_id)
         else:
@@ -332,6 +332,11 @@ class _Rows:
             self._add(**columns, status=TOMBSTONE)
         else:
             self._add(**columns | _columns(key, value, self._as_stated), status=USED)
+
+
+def _is_used(record_type: RecordType) -> bool:
+    """Return whether members or offsets come from records of a type. Those of streams groups are only counted."""
+    return record_type.is_decoded and not record_type.is_of_streams_group
 
 
 def _columns(key: Key, value: Value, as_stated: MembersAsStated) -> _Values:

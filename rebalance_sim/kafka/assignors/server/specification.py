@@ -18,15 +18,20 @@ import numpy as np
 from rebalance_sim.kafka.groups import Groups
 from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size, timeline_order
 from rebalance_sim.kafka.runtime.kernel import kernel
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32, java_hashes
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32, Strings, java_hashes
+
+
+def specification_order(groups: Groups) -> Ints32:
+    """Return the members of each group in the order in which an assignor gets them (``GroupSpec.memberIds``)."""
+    return order_of_members(groups.members, groups.member_ids)
 
 
 @kernel
-def specification_order(groups: Groups) -> Ints32:
-    """Return the members of each group in the order in which an assignor gets them (``GroupSpec.memberIds``)."""
-    order, hashes = np.empty(len(groups.member_racks), np.int32), java_hashes(groups.member_ids)
-    for g in range(len(groups.members) - 1):
-        start, end = groups.members[g], groups.members[g + 1]
+def order_of_members(groups: Ints32, member_ids: Strings) -> Ints32:
+    """Return the same of members of any kind: those of group g are ``groups[g]`` to ``groups[g + 1]``."""
+    order, hashes = np.empty(groups[-1], np.int32), java_hashes(member_ids)
+    for g in range(len(groups) - 1):
+        start, end = groups[g], groups[g + 1]
         joined = np.arange(start, end).astype(np.int32)
         kept = timeline_order(hashes, joined)
         order[start:end] = java_order(hashes, kept, java_table_size(end - start))

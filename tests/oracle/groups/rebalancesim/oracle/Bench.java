@@ -130,6 +130,7 @@ public final class Bench {
         return switch (rule) {
             case "election" -> election(question);
             case "election_with_join" -> electionWithJoin(question);
+            case "streams-sticky" -> StreamsAssignorCall.prepare(question);
             default -> Case.isServerSide(rule)
                     ? ServerAssignorCall.prepare(rule, question)
                     : AssignorCall.prepare(rule, question);

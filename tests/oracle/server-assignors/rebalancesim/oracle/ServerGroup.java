@@ -55,15 +55,21 @@ final class ServerGroup {
 
     /** The specifications of all members, which the coordinator makes in the order of its own map. */
     <T> Map<String, T> specifications(Function<Case.Member, T> specification) {
-        TimelineHashMap<String, Case.Member> members = new TimelineHashMap<>(registry(), 0);
-        for (Case.Member member : question.members()) {
-            // A member that joins is written twice: its request, and the answer.
-            members.put(member.memberId(), member);
-            members.put(member.memberId(), member);
-        }
         Map<String, T> specifications = new HashMap<>();
-        members.forEach((memberId, member) -> specifications.put(memberId, specification.apply(member)));
+        joined(question.members(), member -> member).forEach(
+                (memberId, member) -> specifications.put(memberId, specification.apply(member)));
         return specifications;
+    }
+
+    /** The coordinator's own map of the members of a group, who have joined one by one. */
+    static <T> Map<String, T> joined(List<Case.Member> members, Function<Case.Member, T> known) {
+        TimelineHashMap<String, T> map = new TimelineHashMap<>(registry(), 0);
+        for (Case.Member member : members) {
+            // A member that joins is written twice: its request, and the answer.
+            map.put(member.memberId(), known.apply(member));
+            map.put(member.memberId(), known.apply(member));
+        }
+        return map;
     }
 
     /** By reflection: LogContext has another package since 4.4. */

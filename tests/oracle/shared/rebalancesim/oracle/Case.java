@@ -27,7 +27,9 @@ record Case(
         boolean adaptive,
         List<Sent> records,
         JsonObject config,
-        String partitioner) {
+        String partitioner,
+        Map<String, Subtopology> subtopologies,
+        int standbyReplicas) {
 
     /** The class that answers a case of this rule. */
     String answeredBy() {
@@ -36,6 +38,8 @@ record Case(
             case "coordinator" -> "CoordinatorAnswers";
             case "offsets-topic" -> "OffsetsTopicAnswers";
             case "connect" -> "ConnectAnswers";
+            case "streams-sticky" -> "StreamsAnswers";
+            case "streams-reconciliation" -> "StreamsReconciliation";
             default -> "GroupAnswers";
         };
     }
@@ -78,7 +82,13 @@ record Case(
             List<String> topics,
             List<TopicPartition> owned,
             Integer generation,
-            String rack) {
+            String rack,
+            String processId,
+            Map<String, String> clientTags,
+            Map<String, List<Integer>> active,
+            Map<String, List<Integer>> standby,
+            Map<String, List<Integer>> warmup,
+            Map<String, Map<Integer, Long>> offsets) {
 
         String protocolTypeOrDefault() {
             return protocolType == null ? "consumer" : protocolType;
@@ -91,6 +101,10 @@ record Case(
         int generationOrNone() {
             return generation == null ? -1 : generation;
         }
+    }
+
+    /** The subtopology of a streams group: stateful if it has a changelog topic. */
+    record Subtopology(int tasks, boolean stateful) {
     }
 
     /** One call of a partitioner; "call" is its kind, which decides the other fields. */

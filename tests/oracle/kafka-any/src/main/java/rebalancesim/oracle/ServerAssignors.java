@@ -88,18 +88,18 @@ final class ServerAssignors {
         return (Map<Uuid, Set<Integer>>) get(ofMember, Release.isBefore(3, 8) ? "targetPartitions" : "partitions");
     }
 
-    private static Object get(Object from, String name) throws ReflectiveOperationException {
+    static Object get(Object from, String name) throws ReflectiveOperationException {
         return from.getClass().getMethod(name).invoke(from);
     }
 
-    private static Object create(Class<?> type, Object... fields) throws ReflectiveOperationException {
+    static Object create(Class<?> type, Object... fields) throws ReflectiveOperationException {
         Constructor<?> constructor = Arrays.stream(type.getConstructors())
                 .filter(each -> each.getParameterCount() == fields.length).findFirst().orElseThrow();
         return constructor.newInstance(fields);
     }
 
     /** Kafka's exceptions are answers, and not what reflection wraps around them. */
-    private static Object call(Reflection steps) {
+    static Object call(Reflection steps) {
         try {
             return steps.call();
         } catch (InvocationTargetException e) {
@@ -109,7 +109,7 @@ final class ServerAssignors {
         }
     }
 
-    private interface Reflection {
+    interface Reflection {
         Object call() throws ReflectiveOperationException;
     }
 }

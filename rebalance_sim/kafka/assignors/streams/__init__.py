@@ -1,0 +1,1 @@
+"""The coordinator's task assignor of streams groups (KIP-1071)."""

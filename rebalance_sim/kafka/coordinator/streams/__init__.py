@@ -1,0 +1,1 @@
+"""The group coordinator's rules for streams groups (KIP-1071)."""
