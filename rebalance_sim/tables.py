@@ -1704,6 +1704,76 @@ CONNECT_ADVICE = Table(
     ),
 )
 
+STREAMS_TASK_IDS = structs({"subtopology": STRING, "partition": INT})
+_SUBTOPOLOGY = Column("subtopology", STRING, "id of the subtopology", required=True)
+
+STREAMS_MEMBERS = Table(
+    "streams_members",
+    "One row per member of a streams group (KIP-1071): a thread of a process of Kafka Streams.",
+    (
+        *_OF_GROUP,
+        Column("member_id", STRING, "member id, chosen by the client", required=True),
+        Column("process_id", STRING, "id of the member's process", required=True),
+        Column("client_id", STRING, "client.id"),
+        Column("host", STRING, "address the client connects from"),
+        Column("join_order", LONG, "position in the join order; ties and nulls sort by member_id"),
+        Column("active", STREAMS_TASK_IDS, "active tasks of its target assignment"),
+        Column("standby", STREAMS_TASK_IDS, "standby tasks of its target assignment"),
+        Column("current_active", STREAMS_TASK_IDS, "active tasks that it has now; null for those of the target"),
+        Column("current_standby", STREAMS_TASK_IDS, "standby tasks that it has now; null for those of the target"),
+    ),
+)
+
+SUBTOPOLOGIES = Table(
+    "subtopologies",
+    "One row per subtopology of a streams group.",
+    (
+        *_OF_GROUP,
+        _SUBTOPOLOGY,
+        Column("topics", STRINGS, "topics that it reads: it has as many tasks as the largest of them has partitions"),
+        Column("topic_patterns", STRINGS, "regular expressions of topics that it reads, too"),
+        Column("stateful", BOOLEAN, "whether it has state stores with changelog topics", required=True),
+        Column("standby_replicas", INT, "num.standby.replicas of the group; null for 0"),
+    ),
+)
+
+STREAMS_TASKS = Table(
+    "streams_tasks",
+    "One row per task of a streams group and role of it: where it runs, and where it ran before.",
+    (
+        *_OF_GROUP,
+        replace(_SUBTOPOLOGY, required=False),
+        _PARTITION,
+        Column("role", STRING, "`active` or `standby`"),
+        Column("member_id", STRING, "member that gets it"),
+        Column("process_id", STRING, "process of the member"),
+        Column("previous", STRING, "role that the process had of it before: `active`, `standby`, or null for none"),
+    ),
+)
+
+STREAMS_BALANCE = Table(
+    "streams_balance",
+    "One row per streams group: its next target assignment in figures.",
+    (
+        *_OF_GROUP,
+        Column("members", INT, "number of members"),
+        Column("processes", INT, "number of processes"),
+        Column("tasks", INT, "number of tasks"),
+        Column("standby_replicas", INT, "num.standby.replicas"),
+        Column("moved", INT, "active tasks that another process had before"),
+        Column(
+            "restored",
+            INT,
+            "stateful active tasks whose process had neither them nor a standby of them before: their state is "
+            "restored from changelog topics",
+        ),
+        Column("standbys_started", INT, "standby tasks whose process had neither them nor their active task before"),
+        Column("min_active", INT, "fewest active tasks of a member"),
+        Column("max_active", INT, "most active tasks of a member"),
+        Column("error", STRING, "why the group has no assignment; null if it has one"),
+    ),
+)
+
 REJECTS = Table(
     "rejects",
     "One row per input row that cannot be used.",
@@ -1717,7 +1787,10 @@ REJECTS = Table(
 
 INPUTS = {
     table.name: table
-    for table in (*(TOPICS, MEMBERS, CLUSTERS, OFFSETS, LISTED_GROUPS, RECORDS, KEYS, EVENTS), *(WORKERS, CONNECTORS))
+    for table in (
+        *(TOPICS, MEMBERS, CLUSTERS, OFFSETS, LISTED_GROUPS, RECORDS, KEYS, EVENTS),
+        *(WORKERS, CONNECTORS, STREAMS_MEMBERS, SUBTOPOLOGIES),
+    )
 }
 OUTPUTS = {
     table.name: table
@@ -1730,6 +1803,7 @@ OUTPUTS = {
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),
         *(FINDINGS, VERDICTS, NEWS),
         *(CONNECT_COSTS, CONNECT_REBALANCES, TASK_ASSIGNMENTS, CONNECT_ADVICE),
+        *(STREAMS_TASKS, STREAMS_BALANCE),
         *(GENERATIONS, GENERATION_MEMBERS, EPISODES, BACKTEST, SCORE, PREVENTION, TIMINGS),
         REJECTS,
     )

@@ -48,6 +48,7 @@ from rebalance_sim.api.simulation import (
     simulated_rebalances,
     timeline,
 )
+from rebalance_sim.api.streams import assign_streams
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.comparison import changes, distributions, strategies_long
 from rebalance_sim.engine.records.produce_requests import produce_requests
@@ -73,6 +74,7 @@ __all__ = [
     "TopicPartition",
     "UserError",
     "assign",
+    "assign_streams",
     "audit",
     "backtest",
     "balance",

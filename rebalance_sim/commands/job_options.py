@@ -419,6 +419,39 @@ def _connect(groups: OptionGroups) -> None:
     _output(groups)
 
 
+def _streams(groups: OptionGroups) -> None:
+    source = groups.input.add_mutually_exclusive_group(required=True)
+    source.add_argument("--streams-members", default="", metavar="PATH", help="table of the members of streams groups")
+    source.add_argument(
+        "--offsets-topic",
+        default="",
+        metavar="WHERE",
+        help="read members and subtopologies from __consumer_offsets: Parquet with key, value, partition and offset or "
+        f"brokers, kafka:HOST:PORT,... ({_NEEDS_PACKAGE})",
+    )
+    add = groups.input.add_argument
+    add("--subtopologies", default="", metavar="PATH", help="subtopologies table, with --streams-members")
+    add("--topics", required=True, metavar="PATH", help="topics table: a subtopology has as many tasks as partitions")
+    add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
+    add("--command-config", metavar="FILE", help="client properties file for the brokers, as for Kafka's tools")
+    _format(groups)
+    add(
+        "--leave",
+        default="",
+        metavar="NAME,...",
+        help="members, processes or client ids that leave before the tasks are assigned",
+    )
+    add("--join", type=int, default=0, metavar="N", help="new processes that join each group, with a member each")
+    add(
+        "--standby-replicas",
+        type=int,
+        metavar="N",
+        help="num.standby.replicas (default: that of each group's last assignment)",
+    )
+    _brokers(groups)
+    _output(groups)
+
+
 def _check(groups: OptionGroups) -> None:
     _runs(groups)
     for check in CHECKS:
@@ -727,6 +760,14 @@ JOBS = {
             "--offsets-topic kafka:broker:9092 --scenario rolling-restart --advice --out out/connect",
             "--rest-output connectors.json --out out/connect",
             "--workers workers.json --connectors connectors.json --scenario rolling-restart --out out/connect",
+        ),
+    ),
+    "streams": Job(
+        "predict where the tasks of streams groups (KIP-1071) run, and how much state is restored when members change",
+        _streams,
+        (
+            "--offsets-topic kafka:broker:9092 --topics out/fleet/topics --join 1 --out out/streams",
+            "--streams-members members.json --subtopologies subtopologies.json --topics topics.json --out out/streams",
         ),
     ),
     "explain": Job(

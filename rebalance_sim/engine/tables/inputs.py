@@ -30,6 +30,7 @@ from rebalance_sim.tables import (
     OUTPUTS,
     RECORDS,
     REJECTS,
+    SUBTOPOLOGIES,
     TIMINGS,
     TOPICS,
     TOPICS_AFTER,
@@ -303,6 +304,7 @@ _CHECKS = {
         *_below(0, "max_delay_ms", "pending_delay_ms"),
         *_below(1, "session_timeout_ms"),
     ),
+    SUBTOPOLOGIES.name: _below(0, "standby_replicas"),
     CONNECTORS.name: (*_below(0, "tasks"), _TOO_MANY_TASKS),
     KEYS.name: (_UNKNOWN_CLIENT,),
     TIMINGS.name: (

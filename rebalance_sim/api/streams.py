@@ -1,0 +1,68 @@
+"""Streams groups (KIP-1071): where the tasks of Kafka Streams run next."""
+
+from collections.abc import Sequence
+from typing import TypedDict, Unpack
+
+from pyspark.sql import DataFrame
+
+from rebalance_sim.api.groups import clusters_of
+from rebalance_sim.engine.streams.groups import StreamsPlan
+from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, union
+from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
+from rebalance_sim.kafka.brokers import Clusters
+from rebalance_sim.releases import NEWEST
+from rebalance_sim.tables import REJECTS, STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_TASKS, SUBTOPOLOGIES, TOPICS
+
+
+class StreamsOptions(TypedDict, total=False):
+    """What changes in every group before it is assigned, and the brokers."""
+
+    leaving: Sequence[str]
+    """Members, processes or client ids that leave."""
+    joining: int
+    """New processes that join, with one member each."""
+    standby_replicas: int | None
+    """num.standby.replicas, in place of each group's own."""
+    kafka_version: str | Clusters
+    """Release of the brokers; the newest by default."""
+
+
+def assign_streams(
+    members: DataFrame, subtopologies: DataFrame, topics: DataFrame, **options: Unpack[StreamsOptions]
+) -> Outcomes:
+    """Predict the next target assignment of every streams group; return all tables of the run.
+
+    The tables are ``streams_balance``, ``streams_tasks`` and ``rejects``. All are computed once, when the first of them
+    is used. Raises UserError for an unknown version, and for a table without a required column.
+
+    >>> members = spark.createDataFrame(
+    ...     [("app", "m1", "p1"), ("app", "m2", "p2")], "group_id string, member_id string, process_id string"
+    ... )
+    >>> subtopologies = spark.createDataFrame(
+    ...     [("app", "0", ["orders"], True)],
+    ...     "group_id string, subtopology string, topics array<string>, stateful boolean",
+    ... )
+    >>> topics = spark.createDataFrame([("orders", 3)], "topic string, partitions int")
+    >>> run = assign_streams(members, subtopologies, topics, standby_replicas=1)
+    >>> run.streams_balance.select("tasks", "restored", "standbys_started", "min_active", "max_active").show()
+    +-----+--------+----------------+----------+----------+
+    |tasks|restored|standbys_started|min_active|max_active|
+    +-----+--------+----------------+----------+----------+
+    |    3|       3|               3|         1|         2|
+    +-----+--------+----------------+----------+----------+
+    <BLANKLINE>
+    """
+    plan = StreamsPlan(
+        clusters_of(options.get("kafka_version", NEWEST)),
+        options.get("leaving", ()),
+        options.get("joining", 0),
+        options.get("standby_replicas"),
+    )
+    fitted = {
+        STREAMS_MEMBERS: fit(members, STREAMS_MEMBERS),
+        SUBTOPOLOGIES: fit(subtopologies, SUBTOPOLOGIES),
+        TOPICS: fit_topics(topics),
+    }
+    unusable = union([rejected(rows, table) for table, rows in fitted.items()])
+    tables = {name: outcome(name) for name in (STREAMS_BALANCE.name, STREAMS_TASKS.name)}
+    return Outcomes(plan.rows(*fitted.values()), {**tables, REJECTS.name: lambda _: unusable})

@@ -1,0 +1,78 @@
+"""``streams``: predict the next target assignment of streams groups, and what it costs if members change."""
+
+from argparse import Namespace
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+
+from rebalance_sim.api.streams import assign_streams
+from rebalance_sim.commands.brokers import clusters_of, untested_releases
+from rebalance_sim.commands.console import print_summary
+from rebalance_sim.commands.new_runs import new_run
+from rebalance_sim.commands.options import items
+from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.streams_summary import summarise_groups, summarise_tasks
+from rebalance_sim.commands.summary import summarise_run
+from rebalance_sim.engine.runs.run import Run, earlier_assumptions
+from rebalance_sim.engine.tables.inputs import no_rejects, union
+from rebalance_sim.errors import UserError
+from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
+from rebalance_sim.sources.offsets_topic.dump import open_dump
+from rebalance_sim.sources.streams.stored_groups import ASSUMED, read_streams_groups
+from rebalance_sim.tables import REJECTS, STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_TASKS, SUBTOPOLOGIES, TOPICS
+
+_RECORDS = "offsets_topic"
+
+
+def run(spark: SparkSession, options: Namespace) -> None:
+    """Read members, subtopologies and topics, assign, and write all tables of the run."""
+    run = new_run(spark, "streams", options)
+    source = _source(spark, run, options)
+    topics = run.read(TOPICS, options.topics, options.format)
+    clusters = clusters_of(options, run.read)
+    assigned = assign_streams(
+        source.members,
+        source.subtopologies,
+        topics,
+        leaving=items(options.leave) if options.leave else (),
+        joining=options.join,
+        standby_replicas=options.standby_replicas,
+        kafka_version=clusters,
+    )
+    run.begin()
+    run.report_progress("assigning the tasks of streams groups")
+    tables = {name: run.write(name, assigned[name]) for name in (STREAMS_BALANCE.name, STREAMS_TASKS.name)}
+    bad = write_rejects(run, union([assigned[REJECTS.name], source.rejects]), options.on_bad_input)
+    if options.offsets_topic:
+        unread = run.number_of(source.rejects)
+        run.count_rows(_RECORDS, unread, 0, unread)
+    given = {STREAMS_MEMBERS: source.members, SUBTOPOLOGIES: source.subtopologies, TOPICS: topics}
+    for table, rows in given.items():
+        count = run.number_of(rows)
+        run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
+    run.assumptions = [*source.assumptions, *untested_releases(clusters)]
+    run.finish()
+    lines = summarise_groups(tables[STREAMS_BALANCE.name]) + summarise_tasks(tables[STREAMS_TASKS.name])
+    print_summary(lines + summarise_run(run))
+
+
+class Source(NamedTuple):
+    """Members and subtopologies, records that could not be read, and what is assumed."""
+
+    members: DataFrame
+    subtopologies: DataFrame
+    rejects: DataFrame
+    assumptions: list[str]
+
+
+def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
+    if options.streams_members:
+        members = run.read(STREAMS_MEMBERS, options.streams_members, options.format)
+        subtopologies = run.read(SUBTOPOLOGIES, options.subtopologies, options.format)
+        assumed = earlier_assumptions(spark, options.streams_members)
+        return Source(members, subtopologies, no_rejects(spark), assumed)
+    properties = dict(read_client_properties(options.command_config)) if options.command_config else None
+    dump = open_dump(spark, options.offsets_topic, properties)
+    if dump.lines is not None:
+        raise UserError("--offsets-topic: text does not have streams groups; give Parquet, or kafka:HOST:PORT")
+    return Source(*read_streams_groups(dump.records, options.cluster), [ASSUMED])

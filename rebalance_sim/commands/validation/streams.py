@@ -1,0 +1,24 @@
+"""Validate the options of ``streams``."""
+
+from argparse import Namespace
+
+from rebalance_sim.commands.options import brokers_of, check_at_least
+from rebalance_sim.commands.validation.known_files import KnownFiles
+from rebalance_sim.errors import UserError
+from rebalance_sim.sources.offsets_topic import KAFKA
+
+
+def validate(options: Namespace, known: KnownFiles) -> None:
+    """Raise UserError for a mistake that shows without reading rows."""
+    brokers_of(options).rules()
+    check_at_least("--join", options.join, 0)
+    if options.standby_replicas is not None:
+        check_at_least("--standby-replicas", options.standby_replicas, 0)
+    if bool(options.streams_members) != bool(options.subtopologies):
+        raise UserError("--streams-members and --subtopologies: give both, or --offsets-topic, which has both")
+    if options.command_config and not options.offsets_topic.startswith(KAFKA):
+        raise UserError(f"--command-config: only allowed with --offsets-topic {KAFKA}HOST:PORT")
+    if options.offsets_topic and not options.offsets_topic.startswith(KAFKA):
+        known.check_exists("the dump", options.offsets_topic)
+    known.check_out(options)
+    known.check_tables(options, "streams_members", "subtopologies", "topics", "clusters")

@@ -1,0 +1,1 @@
+"""Applications of Kafka Streams in Spark: whole groups, assigned batch by batch."""

@@ -1,0 +1,1 @@
+"""Where applications of Kafka Streams come from: the records of their groups."""
