@@ -93,10 +93,7 @@ def test_the_workers_of_the_offsets_topic(
     [
         (TABLES[:2], "--connectors: missing; a workers table needs the table of the configured connectors"),
         ([*TABLES, "--settings", "start_ms=5"], "--settings: only allowed with --scenario"),
-        (
-            [*TABLES, "--scenario", "deployment"],
-            "deployment is a rollout of Kubernetes; Connect clusters",
-        ),
+        ([*TABLES, "--scenario", "deployment"], "deployment is a rollout of Kubernetes; Connect clusters"),
         ([*TABLES, "--scenario", "topic-growth"], "no step can be used"),
         ([*TABLES, "--command-config", "a"], "--command-config: only allowed with --offsets-topic kafka:HOST:PORT"),
     ],

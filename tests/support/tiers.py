@@ -167,6 +167,14 @@ TIERS = (
             *("rebalance_sim/engine/connect/", "rebalance_sim/kafka/wire/connect_protocol.py"),
         ),
     ),
+    Tier(
+        "a streams group on a broker",
+        ("tests/real/test_streams_groups.py",),
+        (
+            *(*_CLUSTERS, *_PROGRAMS, "rebalance_sim/kafka/assignors/streams/", "rebalance_sim/sources/streams/"),
+            *("rebalance_sim/engine/streams/", "rebalance_sim/kafka/wire/streams_records.py"),
+        ),
+    ),
     Tier("predicted groups on a broker", ("tests/real/test_predicted_groups.py",), _CLUSTERS),
     Tier("migrations on a broker", ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),
     Tier(

@@ -24,10 +24,13 @@ _INTERNAL_TOPICS = ("config", "offset", "status")
 
 
 @contextmanager
-def streams_application(broker: Broker, application_id: str, topic: str, directory: Path) -> Iterator[None]:
-    """Run a Kafka Streams application with two threads."""
+def streams_application(
+    broker: Broker, application_id: str, topic: str, directory: Path, *protocol: str
+) -> Iterator[None]:
+    """Run a process of a Kafka Streams application: with two threads, or, with a protocol, one thread and a store."""
     arguments = ["rebalancesim.programs.StreamsApplication", broker.bootstrap_servers, application_id, topic]
-    with _process([*_programs(broker), *arguments, str(directory / "state")], directory / "streams.log"):
+    arguments += [str(directory / "state"), *protocol]
+    with _process([*_programs(broker), *arguments], directory / "streams.log"):
         yield
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.assignors.streams.numbered_group import NOBODY, StreamsGroup
+from rebalance_sim.kafka.assignors.streams.process_queue import add, poll
 from rebalance_sim.kafka.assignors.streams.task_holders import (
     TaskHolders,
     add_task,
@@ -20,7 +21,6 @@ from rebalance_sim.kafka.assignors.streams.task_holders import (
     tasks_per_member,
 )
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
-from rebalance_sim.kafka.runtime.priority_queue import add, poll
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.releases import StreamsRules
 

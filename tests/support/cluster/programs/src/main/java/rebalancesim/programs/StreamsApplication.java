@@ -7,11 +7,14 @@ import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.KStream;
 
 /**
- * Reads a topic with Kafka Streams, with two threads, until the end of standard input.
+ * Reads a topic with Kafka Streams until the end of standard input.
  *
- * <p>The arguments are the bootstrap servers, the application.id, the topic and a directory.
+ * <p>The arguments are the bootstrap servers, the application.id, the topic and a directory. It has two threads then, or,
+ * if a group.protocol follows, one thread and two subtopologies, the second of which counts records by key in a store.
  */
 public final class StreamsApplication {
     public static void main(String[] args) throws IOException {
@@ -21,8 +24,15 @@ public final class StreamsApplication {
         settings.setProperty(StreamsConfig.STATE_DIR_CONFIG, args[3]);
         settings.setProperty(StreamsConfig.NUM_STREAM_THREADS_CONFIG, "2");
         StreamsBuilder builder = new StreamsBuilder();
-        builder.stream(args[2], Consumed.with(Serdes.ByteArray(), Serdes.ByteArray()))
-            .foreach((key, value) -> { });
+        KStream<byte[], byte[]> records = builder.stream(args[2], Consumed.with(Serdes.ByteArray(), Serdes.ByteArray()));
+        if (args.length > 4) {
+            settings.setProperty("group.protocol", args[4]);
+            settings.setProperty(StreamsConfig.NUM_STREAM_THREADS_CONFIG, "1");
+            records.selectKey((key, value) -> value)
+                .groupByKey(Grouped.with("by-value", Serdes.ByteArray(), Serdes.ByteArray())).count();
+        } else {
+            records.foreach((key, value) -> { });
+        }
         try (KafkaStreams streams = new KafkaStreams(builder.build(), settings)) {
             streams.start();
             System.in.transferTo(java.io.OutputStream.nullOutputStream());

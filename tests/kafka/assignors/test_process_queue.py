@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from rebalance_sim.kafka.runtime.priority_queue import add, poll
+from rebalance_sim.kafka.assignors.streams.process_queue import add, poll
 from tests.support.examples import scaled
 
 
