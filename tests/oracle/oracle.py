@@ -53,6 +53,8 @@ _ANY = "any"
 _SCALA_COORDINATOR = "kafka-2.4-3.4"
 _COORDINATOR = "kafka-4.x"
 """The modules that are built for each release whose coordinator is asked."""
+_STREAMS = "kafka-streams"
+"""Likewise, for each release whose task assignors are asked."""
 _SCALA_2_12 = "kafka-scala-2.12"
 """The module that is built for each release below."""
 SCALA_2_12_BUILDS = {
@@ -120,6 +122,11 @@ def coordinator_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonO
         return _answers(release, _built_for(release, _COORDINATOR), cases)
     scala = "2.13" if numbers >= (2, 6) else "2.12"
     return _answers(release, _built_for(release, _SCALA_COORDINATOR, f"-Doracle.scala={scala}"), cases)
+
+
+def streams_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return what Kafka Streams of a release since 2.6.0 answers to cases; the oracle is built for it first."""
+    return _answers(release, _built_for(release, _STREAMS), cases)
 
 
 def scala_2_12_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:

@@ -31,6 +31,9 @@ record Case(
 
     /** The class that answers a case of this rule. */
     String answeredBy() {
+        if (rule.startsWith("streams-")) {
+            return "StreamsAnswers";
+        }
         return switch (rule) {
             case "murmur2", "default-partitioner", "built-in-partitioner", "producer" -> "ProducerAnswers";
             case "coordinator" -> "CoordinatorAnswers";

@@ -1,0 +1,131 @@
+"""Random applications of Kafka Streams, for its task assignors."""
+
+import random
+import uuid
+from collections.abc import Iterator
+
+from tests.oracle.oracle import JsonObject
+
+LATEST_OFFSET, UNKNOWN_OFFSET_SUM = -2, -3
+ASSIGNORS = ("high-availability", "sticky", "fallback-prior")
+_ACCEPTABLE = (0, 10, 100, 100, 10_000, 2**63 - 1)
+
+
+def streams_cases(seed: int, count: int, *, tags: bool = False, racks: bool = False) -> Iterator[JsonObject]:
+    """Yield applications, a third for each assignor; with tags of clients (KIP-708), or with racks (KIP-925)."""
+    rng = random.Random(seed)
+    for number in range(count):
+        config = _Application(rng).config(ASSIGNORS[number % len(ASSIGNORS)])
+        if tags:
+            _add_tags(rng, config)
+        if racks:
+            _add_racks(rng, config)
+        yield {"rule": "streams-tasks", "id": f"{seed}-{number}", "config": config}
+
+
+class _Application:
+    """An application, and what its clients had before the rebalance."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        many = rng.random() < 0.1
+        self.n_clients = rng.randint(8, 20) if many else rng.randint(1, 6)
+        self.tasks, self.stateful = self._tasks(rng.choice((3, 8, 8, 20, 60)))
+        self.active: list[list[str]] = [[] for _ in range(self.n_clients)]
+        self.standby: list[list[str]] = [[] for _ in range(self.n_clients)]
+        self._assign_before()
+
+    def _tasks(self, most_partitions: int) -> tuple[list[str], list[str]]:
+        rng = self.rng
+        tasks: list[str] = []
+        stateful: list[str] = []
+        with_state = rng.choice((0.3, 0.7, 1.0))
+        for subtopology in range(rng.randint(1, 4)):
+            partitions = rng.randint(1, most_partitions)
+            own = [f"{subtopology}_{partition}" for partition in range(partitions)]
+            tasks += own
+            stateful += own if rng.random() < with_state else []
+        rng.shuffle(tasks)
+        rng.shuffle(stateful)
+        return tasks, stateful
+
+    def _assign_before(self) -> None:
+        """Assign tasks to some of the clients: the others joined since, or left."""
+        rng = self.rng
+        settled = rng.randint(0, self.n_clients)
+        gone = rng.choice((0.0, 0.0, 0.3))
+        replicas = rng.choice((0, 1, 2))
+        for task in self.tasks:
+            if not settled or rng.random() < gone:
+                continue
+            owners = rng.sample(range(settled), min(settled, 1 + replicas))
+            self.active[owners[0]].append(task)
+            for owner in owners[1:]:
+                if task in self.stateful:
+                    self.standby[owner].append(task)
+
+    def config(self, assignor: str) -> JsonObject:
+        rng = self.rng
+        spread = rng.choice((5, 50, 200, 20_000))
+        ends = {task: rng.randint(0, 2 * spread) for task in self.stateful}
+        unknown = rng.random() < 0.05
+        order = list(range(self.n_clients))
+        rng.shuffle(order)
+        return {
+            "assignor": assignor,
+            "clients": [self._client(k, spread, ends, unknown) for k in order],
+            "tasks": self.tasks,
+            "stateful": self.stateful,
+            "settings": {
+                "acceptable_recovery_lag": rng.choice(_ACCEPTABLE),
+                "max_warmup_replicas": rng.choice((1, 1, 2, 2, 4, 8)),
+                "num_standby_replicas": rng.choice((0, 0, 1, 1, 2, 3)),
+                "rack_aware_tags": [],
+                "traffic_cost": None,
+                "non_overlap_cost": None,
+                "strategy": "none",
+            },
+        }
+
+    def _client(self, k: int, spread: int, ends: dict[str, int], unknown: bool) -> JsonObject:
+        rng = self.rng
+        threads = rng.randint(1, 4)
+        lags = {}
+        for task in self.stateful:
+            if unknown and rng.random() < 0.5:
+                lags[task] = UNKNOWN_OFFSET_SUM
+            elif task in self.active[k]:
+                lags[task] = LATEST_OFFSET if rng.random() < 0.95 else rng.randint(0, spread)
+            elif task in self.standby[k] or rng.random() < 0.05:
+                lags[task] = min(ends[task], rng.choice((0, rng.randint(0, spread))))
+            else:
+                lags[task] = ends[task]
+        owned = [task for task in (*self.active[k], *self.standby[k]) if task in self.stateful]
+        previous: list[list[str]] = [[] for _ in range(threads)]
+        for task in owned:
+            previous[rng.randrange(threads)].append(task)
+            if rng.random() < 0.02:
+                previous[rng.randrange(threads)].append(task)
+        return {
+            "process": str(uuid.UUID(int=rng.getrandbits(128), version=4)),
+            "consumers": [
+                {"id": f"app-{rng.getrandbits(32):08x}-{thread}", "previous": sorted(set(tasks))}
+                for thread, tasks in enumerate(previous)
+            ],
+            "previous_active": self.active[k],
+            "previous_standby": self.standby[k],
+            "lags": [lags[task] for task in self.stateful],
+            "tags": {},
+            "rack": None,
+        }
+
+
+def _add_tags(rng: random.Random, config: JsonObject) -> None:
+    keys = [key for key in ("zone", "cluster", "host") if rng.random() < 0.7]
+    for client in config["clients"]:
+        client["tags"] = {key: f"{key}{rng.randint(1, 3)}" for key in keys if rng.random() < 0.95}
+    config["settings"]["rack_aware_tags"] = [key for key in keys if rng.random() < 0.8]
+
+
+def _add_racks(rng: random.Random, config: JsonObject) -> None:
+    raise NotImplementedError
