@@ -93,6 +93,15 @@ class Applications(NamedTuple):
     tags: Tags
 
 
+class TaskAssignments(NamedTuple):
+    """The tasks of a batch of applications."""
+
+    states: States
+    """By cell: NONE, ACTIVE, STANDBY or WARMUP."""
+    probing: Flags
+    """By application: whether a probing rebalance follows."""
+
+
 class Application(NamedTuple):
     """Views of one application, and its assignment while it is made."""
 
@@ -138,3 +147,13 @@ def task_id_hash(subtopology: int, partition: int, rules: int) -> int:
     if rules >= _TASK_ID_HASH:
         return (31 * (31 * (31 + int(subtopology)) + int(partition))) & 0xFFFFFFFF
     return (int(subtopology) + int(partition)) % 0xFFFFFFFF
+
+
+@kernel
+def task_hashes(batch: Applications, a: int, rules: int) -> Ints:
+    """Return the hash codes of the tasks of application ``a``."""
+    first, end = batch.tasks[a], batch.tasks[a + 1]
+    hashes = np.empty(end - first, np.int64)
+    for t in range(first, end):
+        hashes[t - first] = task_id_hash(batch.subtopologies[t], batch.partitions[t], rules)
+    return hashes

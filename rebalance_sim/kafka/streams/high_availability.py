@@ -4,20 +4,17 @@ It plans a balanced assignment first, and then leaves tasks where their state is
 it: as long as a movement is needed, a probing rebalance follows.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from rebalance_sim.kafka.runtime.kernel import kernel
-from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.streams.applications import (
     ACTIVE,
     STANDBY,
     Application,
     Applications,
-    States,
+    TaskAssignments,
     application,
-    task_id_hash,
+    task_hashes,
 )
 from rebalance_sim.kafka.streams.balancing import balance, set_state
 from rebalance_sim.kafka.streams.client_queue import ANY, client_queue, offer_all, offer_client, poll_client
@@ -29,15 +26,6 @@ from rebalance_sim.kafka.streams.standby_tasks import (
 )
 from rebalance_sim.kafka.streams.task_movement import move_active_tasks, move_standby_tasks, movements
 
-
-
-class TaskAssignments(NamedTuple):
-    """The tasks of a batch of applications."""
-
-    states: States
-    """By cell: NONE, ACTIVE, STANDBY or WARMUP."""
-    probing: Flags
-    """By application: whether a probing rebalance follows."""
 
 
 @kernel
@@ -80,19 +68,10 @@ def _plan_standby_tasks(batch: Applications, a: int, app: Application, rules: in
     values = batch.tags.values[place : place + n_clients * (end - first)]
     if batch.tags.aware[a]:
         tags = client_tags(values, batch.tags.configured[first:end])
-        assign_standbys_by_tag(app, tags, replicas, _task_hashes(batch, a, rules))
+        assign_standbys_by_tag(app, tags, replicas, task_hashes(batch, a, rules))
     else:
         assign_standbys(app, replicas)
     balance(app, STANDBY, allowed_movements(n_clients, values, batch.tags.aware[a]))
-
-
-@kernel
-def _task_hashes(batch: Applications, a: int, rules: int) -> Ints:
-    first, end = batch.tasks[a], batch.tasks[a + 1]
-    hashes = np.empty(end - first, np.int64)
-    for t in range(first, end):
-        hashes[t - first] = task_id_hash(batch.subtopologies[t], batch.partitions[t], rules)
-    return hashes
 
 
 @kernel

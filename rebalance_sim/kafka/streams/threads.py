@@ -12,7 +12,7 @@ from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.priority_queue import PriorityQueue, heapify, new_queue, poll, remove_at
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
-from rebalance_sim.kafka.streams.applications import ACTIVE, STANDBY, Applications, States, task_id_hash
+from rebalance_sim.kafka.streams.applications import ACTIVE, STANDBY, Applications, States, task_hashes
 from rebalance_sim.releases import StreamsRules
 
 _THREAD_LOAD = int(StreamsRules.THREAD_LOAD)
@@ -60,9 +60,7 @@ def assign_threads(batch: Applications, states: States, rules: int) -> ThreadAss
     consumers, places = np.full(batch.cells[n], _NOBODY, np.int32), np.zeros(batch.cells[n], np.int32)
     for a in range(n):
         first, end = batch.tasks[a], batch.tasks[a + 1]
-        hashes = np.empty(end - first, np.int64)
-        for t in range(first, end):
-            hashes[t - first] = task_id_hash(batch.subtopologies[t], batch.partitions[t], rules)
+        hashes = task_hashes(batch, a, rules)
         for c in range(batch.clients[a], batch.clients[a + 1]):
             cell = batch.cells[a] + (c - batch.clients[a]) * (end - first)
             row = slice(cell, cell + end - first)
