@@ -112,12 +112,17 @@ class _Application:
                 {"id": f"app-{rng.getrandbits(32):08x}-{thread}", "previous": sorted(set(tasks))}
                 for thread, tasks in enumerate(previous)
             ],
-            "previous_active": self.active[k],
-            "previous_standby": self.standby[k],
+            "previous_active": [*self.active[k], *self._unknown_tasks()],
+            "previous_standby": [*self.standby[k], *self._unknown_tasks()],
             "lags": [lags[task] for task in self.stateful],
             "tags": {},
             "rack": None,
         }
+
+    def _unknown_tasks(self) -> list[str]:
+        """Return tasks of an older topology that still have a folder on the client's disk."""
+        rng = self.rng
+        return [f"9_{rng.randint(0, 20)}" for _ in range(rng.randint(1, 9))] if rng.random() < 0.05 else []
 
 
 def _add_tags(rng: random.Random, config: JsonObject) -> None:

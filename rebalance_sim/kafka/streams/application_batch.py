@@ -112,7 +112,7 @@ class _Arrays:
         of_process = {client.process: k for k, client in enumerate(self.clients)}
         put = np.array([of_process[client.process] for client in assignment.clients], np.int32)
         self.client_order = java_order(self.client_hashes, put, java_table_size(len(put)))
-        hashes = np.array([task_id_hash(*task, int(rules)) for task in self.tasks], np.int64)
+        hashes = np.array([task_id_hash(task.subtopology, task.partition, int(rules)) for task in self.tasks], np.int64)
         self.task_order = _hash_order(hashes, [self.numbers[task] for task in assignment.tasks])
         of_stateful = _hash_order(hashes, [self.numbers[task] for task in assignment.stateful])
         self.stateful_order = np.zeros(len(self.tasks), np.int32)

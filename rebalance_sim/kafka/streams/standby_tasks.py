@@ -85,9 +85,9 @@ def allowed_movements(n_clients: int, values: Ints32, aware: bool) -> Flags:
         for cell in range(n_clients * n_clients):
             source, destination = cell // n_clients, cell % n_clients
             for key in range(n_keys):
-                value = values[source * n_keys + key]
-                if value not in (ABSENT, values[destination * n_keys + key]):
-                    allowed[cell] = False
+                value, wanted = values[destination * n_keys + key], values[source * n_keys + key]
+                if wanted != ABSENT:
+                    allowed[cell] = allowed[cell] and value == wanted
     return allowed
 
 

@@ -144,9 +144,7 @@ def _assign_to_previous_owners(batch: Applications, a: int, c: int, threads: _Th
         if kind != _STATELESS:
             k = batch.consumers[c] + consumer
             had = batch.previous_tasks[batch.previous[k] : batch.previous[k + 1]]
-            for task in _by_lag(batch, a, c, had, threads):
-                if not threads.waits[task]:
-                    continue
+            for task in threads.by_lag[: _sort_by_lag(batch, a, c, had, threads)]:
                 if threads.counts[consumer] < target:
                     _remove(threads, task)
                     _assign(threads, consumer, task, kind)
@@ -159,8 +157,8 @@ def _assign_to_previous_owners(batch: Applications, a: int, c: int, threads: _Th
 
 
 @inner_kernel
-def _by_lag(batch: Applications, a: int, c: int, had: Ints32, threads: _Threads) -> Ints32:
-    """Return the tasks that wait, sorted by lag, then by task (``prevTasksByLag``)."""
+def _sort_by_lag(batch: Applications, a: int, c: int, had: Ints32, threads: _Threads) -> int:
+    """Write the tasks that wait to ``by_lag``, by lag, then by task, and return their number (``prevTasksByLag``)."""
     n_tasks = batch.tasks[a + 1] - batch.tasks[a]
     row = batch.cells[a] + (c - batch.clients[a]) * n_tasks
     count = 0
@@ -176,7 +174,7 @@ def _by_lag(batch: Applications, a: int, c: int, had: Ints32, threads: _Threads)
             place -= 1
         threads.by_lag[place] = task
         count += 1
-    return threads.by_lag[:count]
+    return count
 
 
 @inner_kernel
