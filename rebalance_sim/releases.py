@@ -252,6 +252,8 @@ class KafkaVersion:
     server_range: ServerRangeRules
     server_uniform: ServerUniformRules
     streams: StreamsRules
+    streams_protocol: int
+    """The newest version of the user data that members of Kafka Streams applications send."""
     share_assignors: tuple[str, ...]
     """Names of the assignors of its share groups (KIP-932)."""
     share: ShareRules
@@ -324,6 +326,7 @@ RULE_CHANGES = (
             "server_range": ServerRangeRules.STICKY,
             "server_uniform": ServerUniformRules.RACKS,
             "streams": StreamsRules.KIP_441,
+            "streams_protocol": 8,
             "share_assignors": (),
             "share": ShareRules.ALL_PARTITIONS,
         },
@@ -347,6 +350,7 @@ RULE_CHANGES = (
     RuleChange("2.6.1", "KAFKA-10134, KAFKA-10284, KAFKA-10401", {"coordinator": CoordinatorRules.SCALA_2_6_1}),
     RuleChange("2.7.0", "KAFKA-STREAMS-LAG", {"streams": StreamsRules.LAG_SENTINELS}),
     RuleChange("2.8.0", "KAFKA-10497, pull request 9952", {"coordinator": CoordinatorRules.SCALA_2_8}),
+    RuleChange("2.8.0", "KIP-671", {"streams_protocol": 9}),
     RuleChange("2.8.1", "KAFKA-12890", {"coordinator": CoordinatorRules.SCALA_2_8_1}),
     RuleChange("2.8.1", "KAFKA-12984", {"sticky": StickyRules.NO_DOUBLE_CLAIMS}),
     RuleChange("2.8.1", "KAFKA-12898", {"consumer_writer": ConsumerWriter.SORTED_SUBSCRIPTIONS}),
@@ -356,13 +360,13 @@ RULE_CHANGES = (
     RuleChange("3.0.0", "KIP-735", {"session_timeout_ms": 45_000}),
     RuleChange("3.0.0", "KAFKA-12464, KAFKA-12675, KAFKA-12984", {"sticky": StickyRules.QUOTAS}),
     RuleChange("3.0.0", "KAFKA-12675", {"consumer_writer": ConsumerWriter.SORTED}),
-    RuleChange("3.0.0", "KAFKA-STREAMS-HASH", {"streams": StreamsRules.TASK_ID_HASH}),
+    RuleChange("3.0.0", "KAFKA-STREAMS-HASH", {"streams": StreamsRules.TASK_ID_HASH, "streams_protocol": 10}),
     RuleChange("3.0.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.1.0", "released before the fix of 3.0.1", {"rebalancing_offsets_expire": True}),
     RuleChange("3.1.0", "KAFKA-STREAMS-THREADS", {"streams": StreamsRules.THREAD_LOAD}),
     RuleChange("3.1.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.2.0", "KIP-814", {"coordinator": CoordinatorRules.SCALA_3_2}),
-    RuleChange("3.2.0", "KAFKA-13600, KIP-708", {"streams": StreamsRules.MOST_CAUGHT_UP}),
+    RuleChange("3.2.0", "KAFKA-13600, KIP-708", {"streams": StreamsRules.MOST_CAUGHT_UP, "streams_protocol": 11}),
     RuleChange("3.3.0", "KAFKA-14201", {"coordinator": CoordinatorRules.SCALA_3_3}),
     RuleChange("3.3.0", "KIP-833", {"partition_order": PartitionOrder.HASH_SET}),
     RuleChange("3.3.0", "KAFKA-STREAMS-POLL", {"streams": StreamsRules.POLLED_MOVEMENTS}),

@@ -4,9 +4,16 @@ import random
 import uuid
 from collections.abc import Iterator
 
+from rebalance_sim.kafka.streams.leader import SHUTDOWN_REQUESTED
+from rebalance_sim.kafka.wire.streams_protocol import (
+    LATEST_OFFSET,
+    UNKNOWN_OFFSET_SUM,
+    SubscriptionInfo,
+    TaskId,
+    encode_subscription_info,
+)
 from tests.oracle.oracle import JsonObject
 
-LATEST_OFFSET, UNKNOWN_OFFSET_SUM = -2, -3
 ASSIGNORS = ("high-availability", "sticky", "fallback-prior")
 _ACCEPTABLE = (0, 10, 100, 100, 10_000, 2**63 - 1)
 
@@ -134,3 +141,141 @@ def _add_tags(rng: random.Random, config: JsonObject) -> None:
 
 def _add_racks(rng: random.Random, config: JsonObject) -> None:
     raise NotImplementedError
+
+
+# ---- whole leaders
+
+_PROBING_VERSIONS = (11, 11, 11, 11, 10, 8, 7, 6, 3, 2, 1)
+
+
+def topologies(seed: int, count: int) -> list[JsonObject]:
+    """Return topologies to ask the oracle about, with the partitions of their source topics."""
+    rng = random.Random(seed)
+    return [_topology(rng) for _ in range(count)]
+
+
+def _topology(rng: random.Random) -> JsonObject:
+    most = rng.choice((3, 8, 8, 20, 40))
+    parts = []
+    partitions = {}
+    for number in range(rng.randint(1, 4)):
+        kind = rng.choice(("stateless", "stateful", "stateful", "table", "repartition"))
+        topics = [f"topic{number}{letter}" for letter in "ab"[: 1 if kind == "table" else rng.randint(1, 2)]]
+        partitions |= {topic: rng.randint(1, most) for topic in topics}
+        repartitions = rng.randint(1, most)
+        parts.append({"kind": kind, "topics": topics, "partitions": repartitions})
+        if kind == "repartition":
+            partitions[f"app-re{number}-repartition"] = repartitions
+    return {"topology": parts, "partitions": partitions}
+
+
+def with_subtopologies(described: JsonObject, answer: JsonObject) -> JsonObject:
+    """Return a topology with what the oracle answered to it."""
+    return described | {"subtopologies": answer["subtopologies"]}
+
+
+def leader_cases(seed: int, count: int, described: list[JsonObject], newest: int) -> Iterator[JsonObject]:
+    """Yield applications whose leader assigns; versions of members are at most ``newest``."""
+    rng = random.Random(seed)
+    for number in range(count):
+        config = _Leader(rng, rng.choice(described), newest).config()
+        yield {"rule": "streams-leader", "id": f"{seed}-{number}", "config": config}
+
+
+class _Leader:
+    """An application whose members sent subscriptions."""
+
+    def __init__(self, rng: random.Random, described: JsonObject, newest: int) -> None:
+        self.rng, self.described, self.newest = rng, described, newest
+        partitions = described["partitions"]
+        self.partitions_of: dict[TaskId, list[list[object]]] = {}
+        self.changelogs_of: dict[TaskId, list[list[object]]] = {}
+        for text, topics in described["subtopologies"].items():
+            for partition in range(max(partitions[topic] for topic in topics["sources"])):
+                task = TaskId(int(text), partition)
+                sources = [topic for topic in topics["sources"] if partition < partitions[topic]]
+                self.partitions_of[task] = [[topic, partition] for topic in sources]
+                if topics["changelogs"]:
+                    self.changelogs_of[task] = [[topic, partition] for topic in topics["changelogs"]]
+        spread = rng.choice((5, 50, 20_000))
+        self.ends = [[pair, rng.randint(0, 2 * spread)] for of in self.changelogs_of.values() for pair in of]
+        self.sums = {task: self._end_sum(pairs) for task, pairs in self.changelogs_of.items()}
+
+    def _end_sum(self, pairs: list[list[object]]) -> int:
+        return sum(end for pair, end in self.ends if pair in pairs)
+
+    def config(self) -> JsonObject:
+        rng = self.rng
+        processes = [uuid.UUID(int=rng.getrandbits(128), version=4) for _ in range(rng.choice((1, 2, 3, 3, 4, 6, 13)))]
+        threads = [(process, f"app-{rng.getrandbits(32):08x}") for process in processes for _ in range(rng.randint(1, 3))]
+        active, standby = self._before(threads)
+        eager = rng.random() < 0.2
+        version = min(self.newest, rng.choice(_PROBING_VERSIONS))
+        tags = {process: {"zone": rng.choice("abc"), "rack": rng.choice("xy")} for process in processes}
+        members = []
+        for number, (process, member) in enumerate(threads):
+            info = SubscriptionInfo(
+                version if rng.random() < 0.95 else min(self.newest, version + 1),
+                process,
+                self.newest,
+                self._offset_sums(active[number], standby[number]),
+                f"host{process.int % 7}:80" if process.int % 3 == 0 else None,
+                rng.randint(0, 127),
+                SHUTDOWN_REQUESTED if rng.random() < 0.003 else 0,
+                tags[process],
+            )
+            owned = [pair for task in active[number] for pair in self.partitions_of[task]]
+            members.append(
+                {
+                    "id": member,
+                    "topics": sorted(topic for topic in self.described["partitions"]),
+                    "user_data": encode_subscription_info(info).hex(),
+                    "owned": [] if eager else owned,
+                    "rack": None,
+                }
+            )
+        rng.shuffle(members)
+        return {
+            **self.described,
+            "assignor": rng.choice(("high-availability", "high-availability", "sticky")),
+            "members": members,
+            "leader": str(rng.choice(processes)),
+            "end_offsets": None
+            if rng.random() < 0.1
+            else [{"partition": pair, "offset": end} for pair, end in self.ends],
+            "settings": {
+                "acceptable_recovery_lag": rng.choice(_ACCEPTABLE),
+                "max_warmup_replicas": rng.choice((1, 2, 4)),
+                "num_standby_replicas": rng.choice((0, 0, 1, 2)),
+                "rack_aware_tags": rng.choice(([], [], ["zone"], ["zone", "rack"])),
+                "traffic_cost": None,
+                "non_overlap_cost": None,
+                "strategy": "none",
+            },
+        }
+
+    def _before(self, threads: list[tuple[uuid.UUID, str]]) -> tuple[list[list[TaskId]], list[list[TaskId]]]:
+        """Return what threads had before: some of them joined since, and some tasks moved."""
+        rng = self.rng
+        active: list[list[TaskId]] = [[] for _ in threads]
+        standby: list[list[TaskId]] = [[] for _ in threads]
+        settled = rng.randint(0, len(threads))
+        replicas = rng.choice((0, 1, 2))
+        for task in self.partitions_of:
+            owners = rng.sample(range(settled), min(settled, 1 + replicas))
+            if owners and rng.random() < 0.95:
+                active[owners[0]].append(task)
+            for owner in owners[1:]:
+                if task in self.changelogs_of:
+                    standby[owner].append(task)
+        return active, standby
+
+    def _offset_sums(self, active: list[TaskId], standby: list[TaskId]) -> dict[TaskId, int]:
+        rng = self.rng
+        sums = {task: LATEST_OFFSET for task in active if task in self.changelogs_of}
+        for task in standby:
+            end = self.sums[task]
+            sums[task] = rng.choice((end, max(0, end - rng.randint(0, 20)), rng.randint(0, end), end + 1))
+        if rng.random() < 0.02:
+            sums[TaskId(9, rng.randint(0, 5))] = rng.choice((LATEST_OFFSET, 5))
+        return sums

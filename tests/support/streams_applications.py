@@ -7,11 +7,17 @@ from uuid import UUID
 from rebalance_sim.kafka.streams.application_batch import AssignmentConfigs, Client, TaskAssignment, applications
 from rebalance_sim.kafka.streams.applications import ACTIVE, STANDBY, Applications
 from rebalance_sim.kafka.streams.assignors import assign_tasks
+from rebalance_sim.kafka.streams.leader import GroupAnswer, StreamsGroup, assign_groups
 from rebalance_sim.kafka.streams.threads import ThreadAssignments, assign_threads
-from rebalance_sim.kafka.wire.streams_protocol import TaskId
-from rebalance_sim.releases import StreamsRules
+from rebalance_sim.kafka.streams.topology import Subtopology, Topology
+from rebalance_sim.kafka.wire.consumer_protocol import Subscription, TopicPartition
+from rebalance_sim.kafka.wire.streams_protocol import TaskId, decode_assignment_info, encode_assignment_info
+from rebalance_sim.releases import KafkaVersion, StreamsRules
+from tests.support.streams_wire import printed_assignment
 
 JsonObject = dict[str, Any]
+PROBING_AT = 601_000
+"""The oracle's clock and the interval of probing rebalances."""
 
 
 def streams_answers(cases: Sequence[JsonObject], rules: StreamsRules) -> list[JsonObject]:
@@ -45,9 +51,64 @@ def task_assignment(case: JsonObject) -> TaskAssignment:
         )
         for client in config["clients"]
     ]
+    return TaskAssignment(clients, list(map(_task, config["tasks"])), stateful, _configs(config))
+
+
+def leader_answers(cases: Sequence[JsonObject], kafka: KafkaVersion) -> list[JsonObject]:
+    """Return what leaders answer to cases, in the form of ``expected_of_leader``."""
+    answers = assign_groups([streams_group(case["config"]) for case in cases], kafka, PROBING_AT)
+    return [_leader_answer(answer) for answer in answers]
+
+
+def expected_of_leader(answer: JsonObject) -> JsonObject:
+    """Return an answer of Kafka's leader: the exception's class, or what members get."""
+    if "error" in answer:
+        return {"error": answer["error"].split(":", maxsplit=1)[0]}
+    return {"members": answer["members"]}
+
+
+def streams_group(config: JsonObject) -> StreamsGroup:
+    """Return the application of a case."""
+    ends = config["end_offsets"]
+    offsets = None if ends is None else {tuple(end["partition"]): end["offset"] for end in ends}
+    parts = [
+        Subtopology(int(text), tuple(topics["sources"]), tuple(topics["changelogs"]))
+        for text, topics in config["subtopologies"].items()
+    ]
+    topology = Topology(parts, config["partitions"])
+    sums = None
+    if offsets is not None:
+        counts = {part.number: max(config["partitions"].get(topic, 0) for topic in part.sources) for part in parts}
+        sums = {
+            TaskId(part.number, partition): sum(offsets[topic, partition] for topic in part.changelogs)
+            for part in parts
+            if part.changelogs
+            for partition in range(counts[part.number])
+        }
+    members = {
+        member["id"]: Subscription(
+            tuple(member["topics"]),
+            bytes.fromhex(member["user_data"]),
+            tuple(TopicPartition(*pair) for pair in member["owned"]),
+        )
+        for member in config["members"]
+    }
+    return StreamsGroup(members, UUID(config["leader"]), topology, sums, _configs(config), config["assignor"])
+
+
+def _leader_answer(answer: GroupAnswer) -> JsonObject:
+    if answer.failure:
+        return {"error": answer.failure}
+    members = {}
+    for member, sent in answer.members.items():
+        info = decode_assignment_info(encode_assignment_info(sent.info))
+        members[member] = {"partitions": list(map(list, sent.partitions)), **printed_assignment(info)}
+    return {"members": members}
+
+
+def _configs(config: JsonObject) -> AssignmentConfigs:
     settings = config["settings"]
-    configs = AssignmentConfigs(**{**settings, "rack_aware_tags": tuple(settings["rack_aware_tags"])})
-    return TaskAssignment(clients, list(map(_task, config["tasks"])), stateful, configs)
+    return AssignmentConfigs(**{**settings, "rack_aware_tags": tuple(settings["rack_aware_tags"])})
 
 
 def _of_assignor(assignor: str, cases: Sequence[JsonObject], rules: StreamsRules) -> dict[str, JsonObject]:

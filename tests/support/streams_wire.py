@@ -49,7 +49,7 @@ def read(case: JsonObject, newest: int) -> JsonObject | None:
     try:
         if case["rule"].endswith("subscription"):
             return _subscription(decode_subscription_info(data, newest))
-        return _assignment(decode_assignment_info(data, newest))
+        return printed_assignment(decode_assignment_info(data, newest))
     except SchemaError:
         return None
 
@@ -67,7 +67,8 @@ def _subscription(info: SubscriptionInfo) -> JsonObject:
     return {**vars(info), "process": str(info.process), "offset_sums": sums, "client_tags": dict(info.client_tags)}
 
 
-def _assignment(info: AssignmentInfo) -> JsonObject:
+def printed_assignment(info: AssignmentInfo) -> JsonObject:
+    """Return the fields of an assignment as the oracle prints them."""
     return {
         **vars(info),
         "active_tasks": list(map(str, info.active_tasks)),

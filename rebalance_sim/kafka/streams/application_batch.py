@@ -108,7 +108,7 @@ class _Arrays:
     def __init__(self, assignment: TaskAssignment, rules: StreamsRules) -> None:
         self.clients, self.tasks = assignment.sorted_clients(), assignment.sorted_tasks()
         self.numbers = {task: k for k, task in enumerate(self.tasks)}
-        self.client_hashes = np.array([_uuid_hash(client.process) for client in self.clients], np.int64)
+        self.client_hashes = np.array([uuid_hash(client.process) for client in self.clients], np.int64)
         of_process = {client.process: k for k, client in enumerate(self.clients)}
         put = np.array([of_process[client.process] for client in assignment.clients], np.int32)
         self.client_order = java_order(self.client_hashes, put, java_table_size(len(put)))
@@ -131,7 +131,7 @@ class _Arrays:
         self.unknown_previous = len(unknown)
 
     def _consumers(self, client: Client) -> list[list[int]]:
-        in_order = sorted(client.consumers, key=lambda member: member.encode("utf-16-be", "surrogatepass"))
+        in_order = sorted(client.consumers, key=java_order_of)
         return [
             [number for number in self._numbered(client.consumers[member]) if self.stateful[number]]
             for member in in_order
@@ -151,10 +151,15 @@ def _signed_halves(process: UUID) -> tuple[int, int]:
     return most - (most >> 63 << 64), least - (least >> 63 << 64)
 
 
-def _uuid_hash(process: UUID) -> int:
+def java_order_of(text: str) -> bytes:
+    """Return a key that sorts like ``String.compareTo``: by UTF-16 code units."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def uuid_hash(process: UUID) -> int:
     """Return ``UUID.hashCode`` as an unsigned 32-bit number.
 
-    >>> _uuid_hash(UUID("00000001-0000-0002-0000-000400000008"))
+    >>> uuid_hash(UUID("00000001-0000-0002-0000-000400000008"))
     15
     """
     halves = (process.int >> 64) ^ (process.int & 0xFFFFFFFFFFFFFFFF)

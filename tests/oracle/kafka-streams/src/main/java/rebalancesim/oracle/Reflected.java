@@ -51,8 +51,13 @@ final class Reflected {
         return field(of.getClass(), name).get(of);
     }
 
-    static void write(Object of, String name, Object value) throws Exception {
-        field(of.getClass(), name).set(of, value);
+    /** Sets a field that not all releases have. */
+    static void writeIfDeclared(Object of, String name, Object value) throws Exception {
+        try {
+            field(of.getClass(), name).set(of, value);
+        } catch (NoSuchFieldException e) {
+            // Of another release.
+        }
     }
 
     static Method method(Class<?> type, String name, int arguments) throws NoSuchMethodException {

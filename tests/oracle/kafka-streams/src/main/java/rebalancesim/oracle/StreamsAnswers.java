@@ -14,6 +14,10 @@ final class StreamsAnswers {
         answer.putAll(switch (question.rule()) {
             case "streams-tasks" -> TimeLimit.within(
                     () -> StreamsTasks.assigned(Json.convert(question.config(), StreamsCase.class)));
+            case "streams-leader" -> TimeLimit.within(
+                    () -> StreamsLeader.assigned(Json.convert(question.config(), StreamsLeader.Group.class)));
+            case "streams-topology" -> new StreamsTopology(
+                    Json.convert(question.config(), StreamsLeader.Group.class).topology()).described();
             case "streams-write-subscription" ->
                     StreamsWire.writtenSubscription(Json.convert(question.config(), StreamsWire.Fields.class));
             case "streams-write-assignment" ->

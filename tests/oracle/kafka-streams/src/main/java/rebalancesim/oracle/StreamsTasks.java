@@ -85,14 +85,22 @@ final class StreamsTasks {
         return state;
     }
 
-    private static boolean assign(StreamsCase application, Map<Object, Object> clients) throws Exception {
-        String name = switch (application.assignor()) {
+    static Object assignor(String assignor) {
+        String name = switch (assignor) {
             case "high-availability" -> "HighAvailabilityTaskAssignor";
             case "sticky" -> Release.isBefore(3, 8) ? "StickyTaskAssignor" : "LegacyStickyTaskAssignor";
             case "fallback-prior" -> "FallbackPriorTaskAssignor";
-            default -> throw new IllegalArgumentException(application.assignor());
+            default -> throw new IllegalArgumentException(assignor);
         };
-        Object assignor = Class.forName(ASSIGNMENT + name).getConstructor().newInstance();
+        try {
+            return Class.forName(ASSIGNMENT + name).getConstructor().newInstance();
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static boolean assign(StreamsCase application, Map<Object, Object> clients) throws Exception {
+        Object assignor = assignor(application.assignor());
         Set<TaskId> all = tasks(application.tasks());
         Set<TaskId> stateful = tasks(application.stateful());
         Object configs = configs(application.settings());
@@ -103,7 +111,7 @@ final class StreamsTasks {
         return (boolean) Reflected.call(assignor, "assign", clients, all, stateful, racks, configs);
     }
 
-    private static Object configs(StreamsCase.Settings settings) throws Exception {
+    static Object configs(StreamsCase.Settings settings) throws Exception {
         Object[] fields = {settings.acceptableRecoveryLag(), settings.maxWarmupReplicas(),
                 settings.numStandbyReplicas(), PROBING_INTERVAL_MS, settings.rackAwareTags(),
                 settings.trafficCost(), settings.nonOverlapCost(), settings.strategy()};
