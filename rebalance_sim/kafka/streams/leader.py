@@ -144,7 +144,8 @@ class _Leader:
             return
         tasks, stateful = list(self._partitions), group.topology.stateful_tasks(kafka.streams)
         self.assignment = TaskAssignment([client for client in clients if client], tasks, stateful, group.configs)
-        has_ends = group.end_offset_sums is not None
+        # Without changelogs, nothing is fetched that may fail.
+        has_ends = group.end_offset_sums is not None or not stateful
         self.assignor = group.assignor if has_ends or group.assignor == STICKY else FALLBACK_PRIOR
 
     def _known_answer(self) -> GroupAnswer | None:
