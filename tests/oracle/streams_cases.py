@@ -18,15 +18,20 @@ ASSIGNORS = ("high-availability", "sticky", "fallback-prior")
 _ACCEPTABLE = (0, 10, 100, 100, 10_000, 2**63 - 1)
 
 
-def streams_cases(seed: int, count: int, *, tags: bool = False, racks: bool = False) -> Iterator[JsonObject]:
-    """Yield applications, a third for each assignor; with tags of clients (KIP-708), or with racks (KIP-925)."""
+def streams_cases(
+    seed: int, count: int, *, tags: bool = False, strategies: tuple[str, ...] = ()
+) -> Iterator[JsonObject]:
+    """Yield applications, a third for each assignor.
+
+    Clients may have tags (KIP-708), or racks if rack-aware strategies are listed (KIP-925).
+    """
     rng = random.Random(seed)
     for number in range(count):
         config = _Application(rng).config(ASSIGNORS[number % len(ASSIGNORS)])
         if tags:
             _add_tags(rng, config)
-        if racks:
-            _add_racks(rng, config)
+        if strategies:
+            _add_racks(rng, config, strategies)
         yield {"rule": "streams-tasks", "id": f"{seed}-{number}", "config": config}
 
 
@@ -139,8 +144,33 @@ def _add_tags(rng: random.Random, config: JsonObject) -> None:
     config["settings"]["rack_aware_tags"] = [key for key in keys if rng.random() < 0.8]
 
 
-def _add_racks(rng: random.Random, config: JsonObject) -> None:
-    raise NotImplementedError
+def _add_racks(rng: random.Random, config: JsonObject, strategies: tuple[str, ...]) -> None:
+    """Give racks to clients and partitions; in some applications one is unknown."""
+    racks = [f"rack{k}" for k in range(rng.randint(1, 4))]
+    for client in config["clients"]:
+        client["rack"] = rng.choice(racks) if rng.random() < 0.99 else None
+    settings = config["settings"]
+    settings["strategy"] = rng.choice(strategies)
+    settings["traffic_cost"] = rng.choice((None, None, 0, 1, 5))
+    settings["non_overlap_cost"] = rng.choice((None, None, 0, 1, 5))
+    topics = {}
+    config["sources"], config["changelogs"] = {}, {}
+    for task in config["tasks"]:
+        subtopology, partition = map(int, task.split("_"))
+        sources = [f"s{subtopology}{letter}" for letter in "ab"[: 1 + subtopology % 2]]
+        config["sources"][task] = sources
+        if task in config["stateful"]:
+            config["changelogs"][task] = [f"c{subtopology}"]
+        for topic in (*sources, *config["changelogs"].get(task, ())):
+            topics[topic] = max(topics.get(topic, 0), partition + 1)
+    unknown = rng.random() < 0.03
+    config["racks"] = {
+        topic: [
+            [None if unknown and rng.random() < 0.1 else rng.choice(racks) for _ in range(rng.randint(1, 3))]
+            for _ in range(count)
+        ]
+        for topic, count in topics.items()
+    }
 
 
 # ---- whole leaders

@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from rebalance_sim.kafka.streams.application_batch import AssignmentConfigs, Client, TaskAssignment, applications
+from rebalance_sim.kafka.streams.application_batch import (
+    AssignmentConfigs,
+    Client,
+    PartitionRacks,
+    TaskAssignment,
+    applications,
+)
 from rebalance_sim.kafka.streams.applications import ACTIVE, STANDBY, Applications
 from rebalance_sim.kafka.streams.assignors import assign_tasks
 from rebalance_sim.kafka.streams.leader import GroupAnswer, StreamsGroup, assign_groups
@@ -48,10 +54,27 @@ def task_assignment(case: JsonObject) -> TaskAssignment:
             frozenset(map(_task, client["previous_standby"])),
             dict(zip(stateful, client["lags"], strict=True)),
             client["tags"],
+            client["rack"],
         )
         for client in config["clients"]
     ]
-    return TaskAssignment(clients, list(map(_task, config["tasks"])), stateful, _configs(config))
+    return TaskAssignment(
+        clients, list(map(_task, config["tasks"])), stateful, _configs(config), _partition_racks(config)
+    )
+
+
+def _partition_racks(config: JsonObject) -> PartitionRacks:
+    """Return the racks of the partitions of each task."""
+
+    def racks(of: JsonObject) -> dict[TaskId, list[frozenset[str] | None]]:
+        return {_task(text): [_racks(config, topic, _task(text).partition) for topic in of[text]] for text in of}
+
+    return PartitionRacks(racks(config.get("sources", {})), racks(config.get("changelogs", {})))
+
+
+def _racks(config: JsonObject, topic: str, partition: int) -> frozenset[str] | None:
+    known = config["racks"][topic][partition]
+    return None if None in known else frozenset(known)
 
 
 def leader_answers(cases: Sequence[JsonObject], kafka: KafkaVersion) -> list[JsonObject]:

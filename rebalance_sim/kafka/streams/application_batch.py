@@ -14,10 +14,12 @@ from rebalance_sim.kafka.streams.applications import (
     ACTIVE,
     STANDBY,
     Applications,
+    Racks,
     Settings,
     Tags,
     task_id_hash,
 )
+from rebalance_sim.kafka.streams.racks import STRATEGIES
 from rebalance_sim.kafka.wire.streams_protocol import TaskId
 from rebalance_sim.releases import StreamsRules
 
@@ -34,6 +36,8 @@ class Client:
     lags: Mapping[TaskId, int] = field(default_factory=dict)
     """Of every stateful task."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    rack: str | None = None
+    """The rack of its consumers; None if they have none, or not the same."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,15 @@ class AssignmentConfigs:
 
 
 @dataclass(frozen=True)
+class PartitionRacks:
+    """The racks of the brokers with replicas of each task's partitions; None if one of them has no rack."""
+
+    sources: Mapping[TaskId, Sequence[frozenset[str] | None]] = field(default_factory=dict)
+    changelogs: Mapping[TaskId, Sequence[frozenset[str] | None]] = field(default_factory=dict)
+    """By stateful task."""
+
+
+@dataclass(frozen=True)
 class TaskAssignment:
     """An application whose tasks are to be assigned."""
 
@@ -60,6 +73,7 @@ class TaskAssignment:
     stateful: Sequence[TaskId]
     """In the order in which the set of stateful tasks is filled."""
     configs: AssignmentConfigs = AssignmentConfigs()
+    racks: PartitionRacks = PartitionRacks()
 
     def sorted_clients(self) -> list[Client]:
         """Return the clients as ``Applications`` numbers them: the order of ``UUID.compareTo``, of signed halves."""
@@ -68,10 +82,6 @@ class TaskAssignment:
     def sorted_tasks(self) -> list[TaskId]:
         """Return the tasks as ``Applications`` numbers them."""
         return sorted(self.tasks)
-
-
-STRATEGIES = ("none", "min_traffic", "balance_subtopology")
-"""Values of ``rack.aware.assignment.strategy``."""
 
 
 def applications(assignments: Sequence[TaskAssignment], rules: StreamsRules) -> Applications:
@@ -99,6 +109,7 @@ def applications(assignments: Sequence[TaskAssignment], rules: StreamsRules) -> 
         np.array([arrays.unknown_previous for arrays in made], np.int32),
         _settings(configs),
         _tags(assignments),
+        _racks(assignments),
     )
 
 
@@ -195,6 +206,46 @@ def _tags(assignments: Sequence[TaskAssignment]) -> Tags:
     places = np.concatenate([[0], np.cumsum(list(map(len, values)))])[:-1].astype(np.int64)
     aware = np.array([bool(assignment.configs.rack_aware_tags) for assignment in assignments], np.bool_)
     return Tags(_offsets(keys), np.array(configured, np.bool_), aware, places, _joined(values, np.int32))
+
+
+def _racks(assignments: Sequence[TaskAssignment]) -> Racks:
+    enabled = list(map(_knows_racks, assignments))
+    of_clients: list[int] = []
+    misses, changelog_misses = [], []
+    for assignment, is_enabled in zip(assignments, enabled, strict=True):
+        clients, numbers = assignment.sorted_clients(), dict[str, int]()
+        of_clients += [_number(numbers, client.rack) for client in clients]
+        misses.append(_misses(assignment, assignment.racks.sources) if is_enabled else np.empty(0, np.int32))
+        of_changelogs = is_enabled and assignment.configs.num_standby_replicas > 0
+        known = assignment.racks.changelogs if of_changelogs else {}
+        changelog_misses.append(_misses(assignment, known) if is_enabled else np.empty(0, np.int32))
+    places = np.concatenate([[0], np.cumsum(list(map(len, misses)))])[:-1].astype(np.int64)
+    return Racks(
+        np.array(enabled, np.bool_),
+        np.array(of_clients, np.int32),
+        places,
+        _joined(misses, np.int32),
+        _joined(changelog_misses, np.int32),
+    )
+
+
+def _knows_racks(assignment: TaskAssignment) -> bool:
+    """Return whether racks count: all of them have to be known, those of changelogs only with standby tasks."""
+    configs, racks = assignment.configs, assignment.racks
+    if configs.strategy == STRATEGIES[0] or any(client.rack is None for client in assignment.clients):
+        return False
+    of_tasks = [*racks.sources.values(), *(racks.changelogs.values() if configs.num_standby_replicas else ())]
+    return all(known for partitions in of_tasks for known in partitions)
+
+
+def _misses(assignment: TaskAssignment, racks: Mapping[TaskId, Sequence[frozenset[str] | None]]) -> Ints32:
+    """Return how many partitions of each task have no replica in the rack of each client."""
+    counts = [
+        sum(client.rack not in known for known in racks.get(task, ()) if known is not None)
+        for client in assignment.sorted_clients()
+        for task in assignment.sorted_tasks()
+    ]
+    return np.array(counts, np.int32)
 
 
 def _number(numbers: dict[str, int], value: str | None) -> int:

@@ -36,7 +36,7 @@ class Settings(NamedTuple):
     max_warmup_replicas: Ints32
     num_standby_replicas: Ints32
     rack_strategy: Ints32
-    """A ``RackStrategy`` (``rack.aware.assignment.strategy``)."""
+    """The number of the ``rack.aware.assignment.strategy`` in ``racks.STRATEGIES``."""
     traffic_cost: Ints32
     """``rack.aware.assignment.traffic_cost``, or ABSENT for the default of the assignor."""
     non_overlap_cost: Ints32
@@ -56,6 +56,21 @@ class Tags(NamedTuple):
     """The values of application a begin at ``places[a]``: a row per client with a column per tag key."""
     values: Ints32
     """Numbers of values, or ABSENT."""
+
+
+class Racks(NamedTuple):
+    """Racks of clients and partitions (KIP-925)."""
+
+    enabled: Flags
+    """By application: whether a strategy is configured, and all racks are known (``canEnableRackAwareAssignor``)."""
+    of_clients: Ints32
+    """By client: the number of its rack within the application."""
+    places: Ints
+    """The matrices of an enabled application a begin at ``places[a]``."""
+    misses: Ints32
+    """By client and task: the number of source partitions without a replica in the client's rack."""
+    changelog_misses: Ints32
+    """The same for changelog partitions."""
 
 
 class Applications(NamedTuple):
@@ -91,6 +106,7 @@ class Applications(NamedTuple):
     """By application: active tasks of the past that no longer exist. They enlarge a hash map."""
     settings: Settings
     tags: Tags
+    racks: Racks
 
 
 class TaskAssignments(NamedTuple):

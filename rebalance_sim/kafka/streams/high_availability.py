@@ -18,6 +18,7 @@ from rebalance_sim.kafka.streams.applications import (
 )
 from rebalance_sim.kafka.streams.balancing import balance, set_state
 from rebalance_sim.kafka.streams.client_queue import ANY, client_queue, offer_all, offer_client, poll_client
+from rebalance_sim.kafka.streams.racks import Costs, optimize_active_tasks, optimize_standby_tasks, rack_costs
 from rebalance_sim.kafka.streams.standby_tasks import (
     allowed_movements,
     assign_standbys,
@@ -27,6 +28,9 @@ from rebalance_sim.kafka.streams.standby_tasks import (
 from rebalance_sim.kafka.streams.task_movement import move_active_tasks, move_standby_tasks, movements
 
 
+_TRAFFIC_COST, _NON_OVERLAP_COST = 10, 1
+"""Default costs of stateful tasks."""
+
 
 @kernel
 def assign_highly_available(batch: Applications, rules: int) -> TaskAssignments:
@@ -35,13 +39,16 @@ def assign_highly_available(batch: Applications, rules: int) -> TaskAssignments:
     states, probing = np.zeros(batch.cells[n], np.uint8), np.zeros(n, np.bool_)
     for a in range(n):
         app = application(batch, a, states)
+        costs = rack_costs(batch, a, _TRAFFIC_COST, _NON_OVERLAP_COST, rules)
         _plan_active_tasks(app)
-        _plan_standby_tasks(batch, a, app, rules)
+        optimize_active_tasks(app, costs, True)
+        _plan_standby_tasks(batch, a, app, costs)
         settings = batch.settings
         plan = movements(app, settings.acceptable_recovery_lag[a], settings.max_warmup_replicas[a], rules)
         count = move_active_tasks(app, plan)
         count += move_standby_tasks(app, plan)
         _assign_stateless_tasks(app)
+        optimize_active_tasks(app, costs, False)
         probing[a] = count > 0
     return TaskAssignments(states, probing)
 
@@ -58,7 +65,7 @@ def _plan_active_tasks(app: Application) -> None:
 
 
 @kernel
-def _plan_standby_tasks(batch: Applications, a: int, app: Application, rules: int) -> None:
+def _plan_standby_tasks(batch: Applications, a: int, app: Application, costs: Costs) -> None:
     """Likewise, assign standby tasks (``assignStandbyReplicaTasks``)."""
     replicas = batch.settings.num_standby_replicas[a]
     if replicas == 0:
@@ -68,10 +75,11 @@ def _plan_standby_tasks(batch: Applications, a: int, app: Application, rules: in
     values = batch.tags.values[place : place + n_clients * (end - first)]
     if batch.tags.aware[a]:
         tags = client_tags(values, batch.tags.configured[first:end])
-        assign_standbys_by_tag(app, tags, replicas, task_hashes(batch, a, rules))
+        assign_standbys_by_tag(app, tags, replicas, task_hashes(batch, a, costs.rules))
     else:
         assign_standbys(app, replicas)
     balance(app, STANDBY, allowed_movements(n_clients, values, batch.tags.aware[a]))
+    optimize_standby_tasks(app, costs)
 
 
 @kernel

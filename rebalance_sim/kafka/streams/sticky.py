@@ -24,8 +24,11 @@ from rebalance_sim.kafka.streams.applications import (
     task_hashes,
 )
 from rebalance_sim.kafka.streams.balancing import set_state
+from rebalance_sim.kafka.streams.racks import optimize_active_tasks, optimize_standby_tasks, rack_costs, without_tags
 
 _NOBODY = -1
+_TRAFFIC_COST, _NON_OVERLAP_COST = 1, 10
+"""Default costs of stateful tasks."""
 
 
 class _Sticky(NamedTuple):
@@ -61,10 +64,16 @@ def assign_sticky(batch: Applications, preserves: bool, rules: int) -> TaskAssig
         had = java_order(hashes, had, java_table_size(len(had) + batch.unknown_previous[a]))
         copied = java_order(hashes, batch.task_order[first:end], java_copy_size(end - first))
         _assign_active_tasks(app, sticky, had, copied, preserves)
+        costs = rack_costs(batch, a, _TRAFFIC_COST, _NON_OVERLAP_COST, rules)
+        if not preserves:
+            optimize_active_tasks(app, costs, True)
+            optimize_active_tasks(app, costs, False)
         n_stateful = app.stateful.sum()
         replicas = batch.settings.num_standby_replicas[a]
         for task in batch.stateful_order[first : first + n_stateful]:
             _assign_standby_tasks(app, sticky, task, replicas)
+        if not preserves and replicas > 0:
+            optimize_standby_tasks(app, without_tags(costs))
     return TaskAssignments(states, probing)
 
 

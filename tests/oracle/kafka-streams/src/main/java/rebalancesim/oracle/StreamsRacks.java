@@ -55,24 +55,23 @@ final class StreamsRacks {
 
     private static Cluster cluster(StreamsCase application) {
         List<PartitionInfo> partitions = new ArrayList<>();
+        Set<Node> brokers = new HashSet<>();
         if (application.racks() != null) {
             application.racks().forEach((topic, racks) -> {
                 for (int p = 0; p < racks.size(); p++) {
                     Node[] replicas = nodes(racks.get(p)).toArray(Node[]::new);
+                    brokers.addAll(List.of(replicas));
                     Node leader = replicas.length == 0 ? null : replicas[0];
                     partitions.add(new PartitionInfo(topic, p, leader, replicas, replicas));
                 }
             });
         }
-        return new Cluster("cluster", List.of(), partitions, Set.of(), Set.of());
+        return new Cluster("cluster", brokers, partitions, Set.of(), Set.of());
     }
 
+    /** A broker for each rack. */
     private static List<Node> nodes(List<String> racks) {
-        List<Node> nodes = new ArrayList<>();
-        for (String rack : racks) {
-            nodes.add(new Node(nodes.size(), "host", 9092, rack));
-        }
-        return nodes;
+        return racks.stream().map(rack -> new Node(String.valueOf(rack).hashCode() & 0xFFFF, "host", 9092, rack)).toList();
     }
 
     private static InternalTopicManager changelogTopics(StreamsCase application) throws Exception {
