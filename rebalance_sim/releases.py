@@ -140,17 +140,19 @@ class StreamsRules(IntEnum):
     """A task that runs on a process has no other lag there if end offsets are unknown (2.7)."""
     TASK_ID_HASH = 2
     """Task ids have another hash code (3.0)."""
-    THREAD_LOAD = 3
-    """Threads are balanced by all of their tasks (3.1)."""
-    MOST_CAUGHT_UP = 4
+    KNOWN_TASKS = 3
+    """Tasks that a thread reports but that no longer exist are skipped (3.1)."""
+    THREAD_LOAD = 4
+    """Threads are balanced by all of their tasks (3.2)."""
+    MOST_CAUGHT_UP = 5
     """Without a caught-up process, the most caught-up one keeps a task; standby tasks go to other tags (3.2)."""
-    POLLED_MOVEMENTS = 5
+    POLLED_MOVEMENTS = 6
     """Movements of tasks are made in order of priority (3.3)."""
-    OWNED_STANDBYS = 6
+    OWNED_STANDBYS = 7
     """A task that waits for its revocation is a standby task only where it was one (3.5.2)."""
-    RACKS = 7
+    RACKS = 8
     """Tasks may be moved to processes in the racks of their partitions (3.6)."""
-    SUBTOPOLOGIES = 8
+    SUBTOPOLOGIES = 9
     """They may also be balanced within each subtopology (3.7)."""
 
 
@@ -348,7 +350,7 @@ RULE_CHANGES = (
     RuleChange("2.6.0", "default build with Scala 2.13", {"coordinator_map": MapRule.SCALA_2_13}),
     RuleChange("2.6.0", "KAFKA-9885", {"coordinator": CoordinatorRules.SCALA_2_6}),
     RuleChange("2.6.1", "KAFKA-10134, KAFKA-10284, KAFKA-10401", {"coordinator": CoordinatorRules.SCALA_2_6_1}),
-    RuleChange("2.7.0", "KAFKA-STREAMS-LAG", {"streams": StreamsRules.LAG_SENTINELS}),
+    RuleChange("2.7.0", "KAFKA-10068", {"streams": StreamsRules.LAG_SENTINELS}),
     RuleChange("2.8.0", "KAFKA-10497, pull request 9952", {"coordinator": CoordinatorRules.SCALA_2_8}),
     RuleChange("2.8.0", "KIP-671", {"streams_protocol": 9}),
     RuleChange("2.8.1", "KAFKA-12890", {"coordinator": CoordinatorRules.SCALA_2_8_1}),
@@ -360,23 +362,24 @@ RULE_CHANGES = (
     RuleChange("3.0.0", "KIP-735", {"session_timeout_ms": 45_000}),
     RuleChange("3.0.0", "KAFKA-12464, KAFKA-12675, KAFKA-12984", {"sticky": StickyRules.QUOTAS}),
     RuleChange("3.0.0", "KAFKA-12675", {"consumer_writer": ConsumerWriter.SORTED}),
-    RuleChange("3.0.0", "KAFKA-STREAMS-HASH", {"streams": StreamsRules.TASK_ID_HASH, "streams_protocol": 10}),
+    RuleChange("3.0.0", "KAFKA-12648", {"streams": StreamsRules.TASK_ID_HASH, "streams_protocol": 10}),
     RuleChange("3.0.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.1.0", "released before the fix of 3.0.1", {"rebalancing_offsets_expire": True}),
-    RuleChange("3.1.0", "KAFKA-STREAMS-THREADS", {"streams": StreamsRules.THREAD_LOAD}),
+    RuleChange("3.1.0", "KAFKA-12648", {"streams": StreamsRules.KNOWN_TASKS}),
     RuleChange("3.1.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.2.0", "KIP-814", {"coordinator": CoordinatorRules.SCALA_3_2}),
+    RuleChange("3.2.0", "KAFKA-12959", {"streams": StreamsRules.THREAD_LOAD}),
     RuleChange("3.2.0", "KAFKA-13600, KIP-708", {"streams": StreamsRules.MOST_CAUGHT_UP, "streams_protocol": 11}),
     RuleChange("3.3.0", "KAFKA-14201", {"coordinator": CoordinatorRules.SCALA_3_3}),
     RuleChange("3.3.0", "KIP-833", {"partition_order": PartitionOrder.HASH_SET}),
-    RuleChange("3.3.0", "KAFKA-STREAMS-POLL", {"streams": StreamsRules.POLLED_MOVEMENTS}),
+    RuleChange("3.3.0", "TaskMovement polls its queue", {"streams": StreamsRules.POLLED_MOVEMENTS}),
     RuleChange("3.3.2", "KAFKA-14009", {"coordinator": CoordinatorRules.SCALA_3_3_2}),
     RuleChange("3.4.1", "KAFKA-14639", {"sticky": StickyRules.CLAIM_GENERATIONS}),
     RuleChange(
         "3.5.0", "KIP-881, KAFKA-14451, KAFKA-14452, KAFKA-14891", {"rack_aware": True, "range_walk": RangeWalk.KNOWN}
     ),
     RuleChange("3.5.2", "KAFKA-15106", {"sticky": StickyRules.LARGER_GAP}),
-    RuleChange("3.5.2", "KAFKA-STREAMS-OWNED", {"streams": StreamsRules.OWNED_STANDBYS}),
+    RuleChange("3.5.2", "pull request 14149", {"streams": StreamsRules.OWNED_STANDBYS}),
     RuleChange("3.6.0", "KIP-925", {"streams": StreamsRules.RACKS}),
     RuleChange("3.7.0", "KIP-848", {"server_assignors": SERVER_ASSIGNORS}),
     RuleChange("3.7.0", "KIP-925", {"streams": StreamsRules.SUBTOPOLOGIES}),

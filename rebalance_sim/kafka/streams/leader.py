@@ -233,7 +233,7 @@ class _Leader:
 
     def _fails(self, process_id: UUID) -> bool:
         """Return whether a thread sent a task that has no lag, which releases up to 3.0 look up."""
-        if self._kafka.streams >= StreamsRules.THREAD_LOAD:
+        if self._kafka.streams >= StreamsRules.KNOWN_TASKS:
             return False
         stateful, shares = set(self.assignment.stateful), self._shares[process_id]
         active = any(task in stateful for tasks in shares.active.values() for task in tasks)

@@ -1,7 +1,8 @@
 """``StreamsPartitionAssignor.assignTasksToThreads``: a client's tasks on its consumers, its stream threads.
 
 A thread keeps the stateful tasks that it had, those with the smallest lag first, as long as threads stay balanced. Up to
-3.0 stateful active tasks and standby tasks are balanced for themselves; since 3.1, all of them with the stateless tasks.
+3.1 stateful active tasks and standby tasks are balanced for themselves; since 3.2, all of them with the stateless tasks
+(KAFKA-12959).
 """
 
 from typing import NamedTuple
@@ -230,7 +231,7 @@ def _assign_rest(threads: _Threads, tasks: Ints32, kind: int, minimum: int) -> i
 
 @inner_kernel
 def _assign_in_turn(threads: _Threads, tasks: Ints32, left: int) -> None:
-    """Give stateless tasks to the first ``left`` consumers of ``to_fill``, and then to all in turn (up to 3.0)."""
+    """Give stateless tasks to the first ``left`` consumers of ``to_fill``, and then to all in turn (up to 3.1)."""
     for k in range(len(tasks)):
         consumer = threads.to_fill[k] if k < left else (k - left) % len(threads.loads)
         threads.consumers[tasks[k]] = consumer

@@ -25,7 +25,7 @@ final class StreamsThreads {
         Object standby = Reflected.call(state, "standbyTasks");
         Map<String, List<TaskId>> active;
         Map<String, List<TaskId>> standbys;
-        if (Release.isBefore(3, 1)) {
+        if (Release.isBefore(3, 2)) {
             active = assigned(stateful, stateless, consumers, state);
             standbys = assigned(standby, Collections.emptySet(), consumers, state);
         } else {
