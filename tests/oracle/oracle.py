@@ -49,6 +49,8 @@ CLASSIC_GROUP_RELEASES = (
     *("3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.2.0", "3.3.0", "3.3.2"),
 )
 """The releases between 2.3 and 3.9 at which rules of classic groups change."""
+STREAMS_RELEASES = ("2.6.3", "3.2.3", "3.6.2", "3.9.2", "4.3.1")
+"""Releases that represent the rules of Kafka Streams' task assignors."""
 _ANY = "any"
 _SCALA_COORDINATOR = "kafka-2.4-3.4"
 _COORDINATOR = "kafka-4.x"

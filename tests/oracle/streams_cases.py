@@ -10,6 +10,7 @@ from rebalance_sim.kafka.wire.streams_protocol import (
     UNKNOWN_OFFSET_SUM,
     SubscriptionInfo,
     TaskId,
+    decode_subscription_info,
     encode_subscription_info,
 )
 from tests.oracle.oracle import JsonObject
@@ -204,12 +205,49 @@ def with_subtopologies(described: JsonObject, answer: JsonObject) -> JsonObject:
     return described | {"subtopologies": answer["subtopologies"]}
 
 
-def leader_cases(seed: int, count: int, described: list[JsonObject], newest: int) -> Iterator[JsonObject]:
-    """Yield applications whose leader assigns; versions of members are at most ``newest``."""
+def leader_cases(
+    seed: int, count: int, described: list[JsonObject], newest: int, strategies: tuple[str, ...] = ("none",)
+) -> Iterator[JsonObject]:
+    """Yield applications whose leader assigns; versions of members are at most ``newest``.
+
+    ``strategies`` are the rack-aware strategies that the release has.
+    """
     rng = random.Random(seed)
     for number in range(count):
         config = _Leader(rng, rng.choice(described), newest).config()
+        config["settings"]["strategy"] = rng.choice(strategies)
+        if config["settings"]["strategy"] != "none":
+            _add_racks_of_leader(rng, config)
+        if rng.random() < 0.01:
+            config["partitions"] = config["partitions"] | {config["topology"][0]["topics"][0]: 0}
         yield {"rule": "streams-leader", "id": f"{seed}-{number}", "config": config}
+
+
+def strategies_of(release: str) -> tuple[str, ...]:
+    """Return the rack-aware strategies of a release.
+
+    >>> strategies_of("3.6.2")
+    ('none', 'min_traffic')
+    """
+    numbers = tuple(map(int, release.split(".")))
+    return ("none", "min_traffic", "balance_subtopology")[: 1 + (numbers >= (3, 6)) + (numbers >= (3, 7))]
+
+
+def _add_racks_of_leader(rng: random.Random, config: JsonObject) -> None:
+    racks = [f"rack{k}" for k in range(rng.randint(2, 4))]
+    of_process: dict[str, str] = {}
+    for member in config["members"]:
+        process = str(decode_subscription_info(bytes.fromhex(member["user_data"])).process)
+        member["rack"] = of_process.setdefault(process, rng.choice(racks))
+        if rng.random() < 0.005:
+            member["rack"] = rng.choice((None, *racks))
+    counts = dict(config["partitions"])
+    for topics in config["subtopologies"].values():
+        tasks = max(counts[topic] for topic in topics["sources"])
+        counts |= {topic: max(tasks, counts.get(topic, 0)) for topic in topics["changelogs"]}
+    config["racks"] = {
+        topic: [rng.sample(racks, rng.randint(1, len(racks))) for _ in range(count)] for topic, count in counts.items()
+    }
 
 
 class _Leader:

@@ -26,7 +26,7 @@ PROBING_AT = 601_000
 """The oracle's clock and the interval of probing rebalances."""
 
 
-def streams_answers(cases: Sequence[JsonObject], rules: StreamsRules) -> list[JsonObject]:
+def assigned_by_rules(cases: Sequence[JsonObject], rules: StreamsRules) -> list[JsonObject]:
     """Return what the rules answer to cases that may be for several assignors."""
     answers: dict[str, JsonObject] = {}
     for assignor in sorted({case["config"]["assignor"] for case in cases}):
@@ -113,10 +113,16 @@ def streams_group(config: JsonObject) -> StreamsGroup:
             tuple(member["topics"]),
             bytes.fromhex(member["user_data"]),
             tuple(TopicPartition(*pair) for pair in member["owned"]),
+            rack=member["rack"],
         )
         for member in config["members"]
     }
-    return StreamsGroup(members, UUID(config["leader"]), topology, sums, _configs(config), config["assignor"])
+    racks = {
+        TopicPartition(topic, partition): frozenset(known)
+        for topic, partitions in (config.get("racks") or {}).items()
+        for partition, known in enumerate(partitions)
+    }
+    return StreamsGroup(members, UUID(config["leader"]), topology, sums, _configs(config), config["assignor"], racks)
 
 
 def _leader_answer(answer: GroupAnswer) -> JsonObject:

@@ -108,8 +108,8 @@ def applications(assignments: Sequence[TaskAssignment], rules: StreamsRules) -> 
         _joined((arrays.previous_states.ravel() for arrays in made), np.uint8),
         np.array([arrays.unknown_previous for arrays in made], np.int32),
         _settings(configs),
-        _tags(assignments),
-        _racks(assignments),
+        _tags(assignments, rules),
+        _racks(assignments, rules),
     )
 
 
@@ -191,7 +191,8 @@ def _settings(configs: Sequence[AssignmentConfigs]) -> Settings:
     )
 
 
-def _tags(assignments: Sequence[TaskAssignment]) -> Tags:
+def _tags(assignments: Sequence[TaskAssignment], rules: StreamsRules) -> Tags:
+    takes_tags = rules >= StreamsRules.MOST_CAUGHT_UP
     keys, configured, values = [], [], []
     for assignment in assignments:
         clients = assignment.sorted_clients()
@@ -204,12 +205,12 @@ def _tags(assignments: Sequence[TaskAssignment]) -> Tags:
             columns.append([_number(numbers, client.tags.get(key)) for client in clients])
         values.append(np.array(columns, np.int32).reshape(len(named), len(clients)).T.ravel())
     places = np.concatenate([[0], np.cumsum(list(map(len, values)))])[:-1].astype(np.int64)
-    aware = np.array([bool(assignment.configs.rack_aware_tags) for assignment in assignments], np.bool_)
+    aware = np.array([takes_tags and bool(one.configs.rack_aware_tags) for one in assignments], np.bool_)
     return Tags(_offsets(keys), np.array(configured, np.bool_), aware, places, _joined(values, np.int32))
 
 
-def _racks(assignments: Sequence[TaskAssignment]) -> Racks:
-    enabled = list(map(_knows_racks, assignments))
+def _racks(assignments: Sequence[TaskAssignment], rules: StreamsRules) -> Racks:
+    enabled = [rules >= StreamsRules.RACKS and _knows_racks(assignment) for assignment in assignments]
     of_clients: list[int] = []
     misses, changelog_misses = [], []
     for assignment, is_enabled in zip(assignments, enabled, strict=True):

@@ -19,6 +19,7 @@ from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
 from rebalance_sim.kafka.streams.application_batch import (
     AssignmentConfigs,
     Client,
+    PartitionRacks,
     TaskAssignment,
     applications,
     java_order_of,
@@ -59,6 +60,8 @@ class StreamsGroup:
     that have just been created count as 0."""
     configs: AssignmentConfigs = AssignmentConfigs()
     assignor: str = HIGH_AVAILABILITY
+    racks: Mapping[TopicPartition, frozenset[str] | None] = field(default_factory=dict)
+    """By source and changelog partition, the racks of its replicas; None if one of them has no rack."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,8 @@ class _Leader:
             self._known = GroupAnswer(failure="IllegalStateException")
             return
         tasks, stateful = list(self._partitions), group.topology.stateful_tasks(kafka.streams)
-        self.assignment = TaskAssignment([client for client in clients if client], tasks, stateful, group.configs)
+        known = [client for client in clients if client]
+        self.assignment = TaskAssignment(known, tasks, stateful, group.configs, self._racks(stateful))
         # Without changelogs, nothing is fetched that may fail.
         has_ends = group.end_offset_sums is not None or not stateful
         self.assignor = group.assignor if has_ends or group.assignor == STICKY else FALLBACK_PRIOR
@@ -187,6 +191,24 @@ class _Leader:
             frozenset(standby),
             {task: self._lag(task, sums.get(task, 0)) for task in self._group.topology.stateful_tasks(self._kafka.streams)},
             process.info.client_tags,
+            self._rack(process),
+        )
+
+    def _rack(self, process: _Process) -> str | None:
+        """Return the rack of a process's members; None unless all have the same."""
+        racks = {self._group.members[member].rack for member in process.offset_sums}
+        return racks.pop() if len(racks) == 1 else None
+
+    def _racks(self, stateful: list[TaskId]) -> PartitionRacks:
+        """Return the racks of the partitions of all tasks."""
+        racks, topology = self._group.racks, self._group.topology
+        changelogs = {part.number: part.changelogs for part in topology.subtopologies}
+        return PartitionRacks(
+            {task: [racks.get(part) for part in partitions] for task, partitions in self._partitions.items()},
+            {
+                task: [racks.get(TopicPartition(topic, task.partition)) for topic in changelogs[task.subtopology]]
+                for task in stateful
+            },
         )
 
     def _lag(self, task: TaskId, offset_sum: int) -> int:

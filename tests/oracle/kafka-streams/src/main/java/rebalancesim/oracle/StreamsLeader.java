@@ -2,9 +2,9 @@ package rebalancesim.oracle;
 
 import java.lang.reflect.Constructor;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HexFormat;
@@ -13,7 +13,6 @@ import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -28,8 +27,6 @@ import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.KafkaFuture;
-import org.apache.kafka.common.Node;
-import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.internals.KafkaFutureImpl;
@@ -55,6 +52,7 @@ final class StreamsLeader {
             List<Member> members,
             String leader,
             List<EndOffset> endOffsets,
+            Map<String, List<List<String>>> racks,
             StreamsCase.Settings settings) {
     }
 
@@ -89,15 +87,16 @@ final class StreamsLeader {
         return (Subscription) constructor.newInstance(Arrays.copyOf(fields, constructor.getParameterCount()));
     }
 
+    /** The source topics, without those that the application makes itself. */
     private static Cluster cluster(Group group) {
-        Node node = new Node(0, "host", 9092);
-        List<PartitionInfo> partitions = new ArrayList<>();
+        Map<String, List<List<String>>> racks = new HashMap<>();
         group.partitions().forEach((topic, count) -> {
-            for (int p = 0; p < count; p++) {
-                partitions.add(new PartitionInfo(topic, p, node, new Node[] {node}, new Node[] {node}));
+            if (!topic.endsWith("-repartition")) {
+                racks.put(topic, group.racks() == null
+                        ? Collections.nCopies(count, List.of("rack")) : group.racks().get(topic));
             }
         });
-        return new Cluster("cluster", List.of(node), partitions, Set.of(), Set.of());
+        return StreamsRacks.cluster(racks);
     }
 
     private static StreamsPartitionAssignor assignor(Group group) throws Exception {
@@ -120,7 +119,7 @@ final class StreamsLeader {
         fields.put("nextScheduledRebalanceMs", new AtomicLong(Long.MAX_VALUE));
         fields.put("nonFatalExceptionsToHandle", new LinkedList<>());
         fields.put("time", stub(Time.class.getName(), Map.of("milliseconds", NOW)));
-        fields.put("internalTopicManager", stub(INTERNALS + "InternalTopicManager", Map.of("makeReady", Set.of())));
+        fields.put("internalTopicManager", StreamsRacks.internalTopics(group.racks()));
         fields.put("copartitionedTopicsEnforcer",
                 Reflected.make(Class.forName(StreamsTasks.ASSIGNMENT + "CopartitionedTopicsEnforcer"), ""));
         fields.put("assignmentListener",

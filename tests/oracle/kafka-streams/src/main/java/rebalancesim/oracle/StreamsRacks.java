@@ -32,8 +32,8 @@ final class StreamsRacks {
             racks.put(StreamsTasks.processId(client.process()), ofConsumers);
         }
         return Reflected.makeLongest(Class.forName(StreamsTasks.ASSIGNMENT + "RackAwareTaskAssignor"),
-                cluster(application), partitions(application.sources()), partitions(application.changelogs()),
-                subtopologies(application), racks, changelogTopics(application), configs, Time.SYSTEM);
+                cluster(application.racks()), partitions(application.sources()), partitions(application.changelogs()),
+                subtopologies(application), racks, internalTopics(application.racks()), configs, Time.SYSTEM);
     }
 
     private static Map<TaskId, Set<TopicPartition>> partitions(Map<String, List<String>> topicsByTask) {
@@ -53,11 +53,12 @@ final class StreamsRacks {
         return Integer.parseInt(task.substring(task.indexOf('_') + 1));
     }
 
-    private static Cluster cluster(StreamsCase application) {
+    /** Racks of the replicas of each partition, by topic. */
+    static Cluster cluster(Map<String, List<List<String>>> racksByTopic) {
         List<PartitionInfo> partitions = new ArrayList<>();
         Set<Node> brokers = new HashSet<>();
-        if (application.racks() != null) {
-            application.racks().forEach((topic, racks) -> {
+        if (racksByTopic != null) {
+            racksByTopic.forEach((topic, racks) -> {
                 for (int p = 0; p < racks.size(); p++) {
                     Node[] replicas = nodes(racks.get(p)).toArray(Node[]::new);
                     brokers.addAll(List.of(replicas));
@@ -74,24 +75,28 @@ final class StreamsRacks {
         return racks.stream().map(rack -> new Node(String.valueOf(rack).hashCode() & 0xFFFF, "host", 9092, rack)).toList();
     }
 
-    private static InternalTopicManager changelogTopics(StreamsCase application) throws Exception {
-        InternalTopicManager manager = Mockito.mock(InternalTopicManager.class, call -> {
-            if (!call.getMethod().getName().equals("getTopicPartitionInfo")) {
-                return Mockito.RETURNS_DEFAULTS.answer(call);
-            }
-            Map<String, List<TopicPartitionInfo>> described = new LinkedHashMap<>();
-            for (String topic : (Set<String>) call.getArgument(0)) {
-                List<List<String>> racks = application.racks().get(topic);
-                List<TopicPartitionInfo> infos = new ArrayList<>();
-                for (int p = 0; racks != null && p < racks.size(); p++) {
-                    List<Node> replicas = nodes(racks.get(p));
-                    infos.add(new TopicPartitionInfo(p, replicas.isEmpty() ? null : replicas.get(0), replicas, replicas));
-                }
-                described.put(topic, infos);
-            }
-            return described;
+    /** Repartition and changelog topics, all of which exist already. */
+    static InternalTopicManager internalTopics(Map<String, List<List<String>>> racksByTopic) {
+        return Mockito.mock(InternalTopicManager.class, call -> switch (call.getMethod().getName()) {
+            case "makeReady" -> Set.of();
+            case "getTopicPartitionInfo" -> described(call.getArgument(0), racksByTopic);
+            default -> Mockito.RETURNS_DEFAULTS.answer(call);
         });
-        return manager;
+    }
+
+    private static Map<String, List<TopicPartitionInfo>> described(
+            Set<String> topics, Map<String, List<List<String>>> racksByTopic) {
+        Map<String, List<TopicPartitionInfo>> described = new LinkedHashMap<>();
+        for (String topic : topics) {
+            List<List<String>> racks = racksByTopic.getOrDefault(topic, List.of());
+            List<TopicPartitionInfo> infos = new ArrayList<>();
+            for (int p = 0; p < racks.size(); p++) {
+                List<Node> replicas = nodes(racks.get(p));
+                infos.add(new TopicPartitionInfo(p, replicas.isEmpty() ? null : replicas.get(0), replicas, replicas));
+            }
+            described.put(topic, infos);
+        }
+        return described;
     }
 
     private static Map<Object, Set<TaskId>> subtopologies(StreamsCase application) throws Exception {
