@@ -22,11 +22,13 @@ from tests.oracle.oracle import (
     SCALA_2_12_BUILDS,
     SERVER_RULES,
     SERVER_VERSIONS,
+    STREAMS_RELEASES,
     VERSIONS,
     JsonObject,
     answers,
     coordinator_answers,
     scala_2_12_answers,
+    streams_answers,
 )
 from tests.oracle.partitioner_cases import (
     built_in_partitioner_cases,
@@ -44,6 +46,8 @@ from tests.oracle.random_cases import (
     sticky_cases,
 )
 from tests.oracle.server_cases import early_server_cases, server_cases
+from tests.oracle.streams_cases import leader_cases, strategies_of, streams_cases, topologies, with_subtopologies
+from tests.oracle.streams_wire_cases import newest_version, streams_read_cases, streams_write_cases
 from tests.support.cases import GOLDEN, write_golden
 from tests.support.coordinator_scenarios import SCENARIOS as CLASSIC_SCENARIOS
 from tests.support.coordinator_scenarios import STATE_REQUESTS
@@ -68,6 +72,7 @@ MIGRATION_SEED, MIGRATION_COUNT = 27, 300
 GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT = 31, 60
 CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT = 32, 120
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
+STREAMS_SEED, STREAMS_COUNT, STREAMS_RACKS, STREAMS_LEADERS, STREAMS_BYTES = 33, 120, 45, 60, 80
 
 
 def main() -> None:
@@ -100,6 +105,7 @@ def main() -> None:
     _write_migrations()
     _write_consumer_groups_by_release()
     _write_classic_groups_by_release()
+    _write_streams()
     golden_coverage.check()
 
 
@@ -142,6 +148,35 @@ def _write_classic_groups_by_release() -> None:
         for release in CLASSIC_GROUP_RELEASES
     }
     _write_by_release("classic-groups", cases, by_release)
+
+
+def _write_streams() -> None:
+    """Write applications of Kafka Streams: tasks by release, and by racks, answers of leaders, and bytes."""
+    asked = [*streams_cases(STREAMS_SEED, STREAMS_COUNT), *streams_cases(STREAMS_SEED + 1, STREAMS_COUNT, tags=True)]
+    write_golden("cases-streams", asked)
+    for release in STREAMS_RELEASES:
+        write_golden(f"streams-{release}", streams_answers(release, asked))
+        if len(strategies_of(release)) > 1:
+            in_racks = streams_cases(STREAMS_SEED, STREAMS_RACKS, tags=True, strategies=strategies_of(release)[1:])
+            _write_streams_of_release("streams-racks", release, list(in_racks))
+        described = topologies(STREAMS_SEED, 20)
+        named = [{"rule": "streams-topology", "id": str(k), "config": each} for k, each in enumerate(described)]
+        known = list(map(with_subtopologies, described, streams_answers(release, named)))
+        newest = newest_version(release)
+        leaders = leader_cases(STREAMS_SEED, STREAMS_LEADERS, known, newest, strategies_of(release))
+        _write_streams_of_release("streams-leader", release, list(leaders))
+        written = list(streams_write_cases(STREAMS_SEED, STREAMS_BYTES, newest))
+        bytes_ = _write_streams_of_release("streams-write", release, written)
+        read = streams_read_cases(STREAMS_SEED, zip(written, bytes_, strict=True), newest)
+        _write_streams_of_release("streams-read", release, list(read))
+
+
+def _write_streams_of_release(name: str, release: str, cases: list[JsonObject]) -> list[JsonObject]:
+    """Write cases for one release, and its answers, which are returned."""
+    write_golden(f"cases-{name}-{release}", cases)
+    answered = streams_answers(release, cases)
+    write_golden(f"{name}-{release}", answered)
+    return answered
 
 
 def _write_by_release(name: str, cases: list[JsonObject], by_release: Mapping[str, list[JsonObject]]) -> None:
