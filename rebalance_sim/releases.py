@@ -132,7 +132,8 @@ class StickyRules(IntEnum):
 
 class StreamsRules(IntEnum):
     """The rules by which the leader of a Kafka Streams application assigns tasks (classic protocol): each adds to those
-    before it."""
+    before it.
+    """
 
     KIP_441 = 0
     """Tasks stay where their state is until another process has restored it: ``HighAvailabilityTaskAssignor`` (2.6)."""

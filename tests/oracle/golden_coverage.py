@@ -157,10 +157,11 @@ def _streams_leaders_withhold_tasks_and_probe() -> None:
         pairs = zip(golden(f"streams-{before}"), golden(f"streams-{since}"), strict=True)
         assert any(one["clients"] != other["clients"] for one, other in pairs), since
     for release in STREAMS_RELEASES:
-        members = [sent for answer in golden(f"streams-leader-{release}") for sent in answer.get("members", {}).values()]
+        members = [
+            sent for answer in golden(f"streams-leader-{release}") for sent in answer.get("members", {}).values()
+        ]
         assert len({sent["next_rebalance_ms"] for sent in members}) == 3, release
         assert any(sent["standby_tasks"] for sent in members), release
-
 
 
 if __name__ == "__main__":

@@ -154,7 +154,7 @@ def _add_racks(rng: random.Random, config: JsonObject, strategies: tuple[str, ..
     settings["strategy"] = rng.choice(strategies)
     settings["traffic_cost"] = rng.choice((None, None, 0, 1, 5))
     settings["non_overlap_cost"] = rng.choice((None, None, 0, 1, 5))
-    topics = {}
+    topics: dict[str, int] = {}
     config["sources"], config["changelogs"] = {}, {}
     for task in config["tasks"]:
         subtopology, partition = map(int, task.split("_"))
@@ -188,7 +188,7 @@ def topologies(seed: int, count: int) -> list[JsonObject]:
 def _topology(rng: random.Random) -> JsonObject:
     most = rng.choice((3, 8, 8, 20, 40))
     parts = []
-    partitions = {}
+    partitions: dict[str, int] = {}
     for number in range(rng.randint(1, 4)):
         kind = rng.choice(("stateless", "stateful", "stateful", "table", "repartition"))
         topics = [f"topic{number}{letter}" for letter in "ab"[: 1 if kind == "table" else rng.randint(1, 2)]]
@@ -266,16 +266,18 @@ class _Leader:
                 if topics["changelogs"]:
                     self.changelogs_of[task] = [[topic, partition] for topic in topics["changelogs"]]
         spread = rng.choice((5, 50, 20_000))
-        self.ends = [[pair, rng.randint(0, 2 * spread)] for of in self.changelogs_of.values() for pair in of]
+        self.ends = [(pair, rng.randint(0, 2 * spread)) for of in self.changelogs_of.values() for pair in of]
         self.sums = {task: self._end_sum(pairs) for task, pairs in self.changelogs_of.items()}
 
     def _end_sum(self, pairs: list[list[object]]) -> int:
-        return sum(end for pair, end in self.ends if pair in pairs)
+        return sum(int(end) for pair, end in self.ends if pair in pairs)
 
     def config(self) -> JsonObject:
         rng = self.rng
         processes = [uuid.UUID(int=rng.getrandbits(128), version=4) for _ in range(rng.choice((1, 2, 3, 3, 4, 6, 13)))]
-        threads = [(process, f"app-{rng.getrandbits(32):08x}") for process in processes for _ in range(rng.randint(1, 3))]
+        threads = [
+            (process, f"app-{rng.getrandbits(32):08x}") for process in processes for _ in range(rng.randint(1, 3))
+        ]
         active, standby = self._before(threads)
         eager = rng.random() < 0.2
         version = min(self.newest, rng.choice(_PROBING_VERSIONS))

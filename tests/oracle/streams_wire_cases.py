@@ -31,7 +31,9 @@ def streams_write_cases(seed: int, count: int, newest: int) -> Iterator[JsonObje
         yield {"rule": rule, "id": f"{seed}-{number}", "config": {"version": version, **fields}}
 
 
-def streams_read_cases(seed: int, written: Iterable[tuple[JsonObject, JsonObject]], newest: int) -> Iterator[JsonObject]:
+def streams_read_cases(
+    seed: int, written: Iterable[tuple[JsonObject, JsonObject]], newest: int
+) -> Iterator[JsonObject]:
     """Yield the bytes that were written, and some of them cut, prolonged, or with another version."""
     rng = random.Random(seed)
     for case, answer in written:

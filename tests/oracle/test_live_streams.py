@@ -10,12 +10,7 @@ from tests.oracle.oracle import STREAMS_RELEASES, streams_answers
 from tests.oracle.streams_cases import leader_cases, strategies_of, streams_cases, topologies, with_subtopologies
 from tests.oracle.streams_wire_cases import newest_version, streams_read_cases, streams_write_cases
 from tests.support.shares import Draws
-from tests.support.streams_applications import (
-    assigned_by_rules,
-    expected,
-    expected_of_leader,
-    leader_answers,
-)
+from tests.support.streams_applications import assigned_by_rules, expected, expected_of_leader, leader_answers
 from tests.support.streams_wire import read, read_by_kafka, written
 
 pytestmark = pytest.mark.oracle

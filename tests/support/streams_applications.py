@@ -185,4 +185,5 @@ def _of_thread(names: list[str], chosen: Any, threads: ThreadAssignments, row: s
 
 
 def _task(text: str) -> TaskId:
-    return TaskId(*map(int, text.split("_")))
+    subtopology, partition = map(int, text.split("_"))
+    return TaskId(subtopology, partition)

@@ -100,4 +100,5 @@ def _hosts(hosts: JsonObject) -> dict[Host, frozenset[TopicPartition]]:
 
 def _task(text: str) -> TaskId:
     topology, _, task = text.rpartition("__")
-    return TaskId(*map(int, task.split("_")), topology)
+    subtopology, partition = map(int, task.split("_"))
+    return TaskId(subtopology, partition, topology)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -72,8 +73,8 @@ class TaskAssignment:
     """In the order in which the map of tasks is filled."""
     stateful: Sequence[TaskId]
     """In the order in which the set of stateful tasks is filled."""
-    configs: AssignmentConfigs = AssignmentConfigs()
-    racks: PartitionRacks = PartitionRacks()
+    configs: AssignmentConfigs = field(default_factory=AssignmentConfigs)
+    racks: PartitionRacks = field(default_factory=PartitionRacks)
 
     def sorted_clients(self) -> list[Client]:
         """Return the clients as ``Applications`` numbers them: the order of ``UUID.compareTo``, of signed halves."""
@@ -257,6 +258,7 @@ def _offsets(lengths: Iterable[int]) -> Ints32:
     return list_offsets(np.array(list(lengths), np.int64))
 
 
-def _joined(parts: Iterable[Sequence[int] | Ints], kind: type) -> np.ndarray:
-    arrays = [np.asarray(part, kind) for part in parts]
+def _joined(parts: Iterable[Any], kind: type) -> Any:
+    """Return the numbers of several lists or arrays in one array."""
+    arrays: list[Any] = [np.asarray(part, kind) for part in parts]
     return np.concatenate(arrays) if arrays else np.empty(0, kind)

@@ -1,8 +1,8 @@
 """Applications whose tasks are to be assigned, as arrays: a batch of many, or views of one of them.
 
 A process of Kafka Streams is a client of the assignor, and its threads are the client's consumers. Clients are numbered
-in the order of their process ids (``UUID.compareTo``), consumers in that of their member ids (``String.compareTo``), and
-tasks in that of ``TaskId``: the orders of Kafka's tree maps, so that only hash orders have to be computed.
+in the order of their process ids (``UUID.compareTo``), consumers in that of their member ids (``String.compareTo``),
+and tasks in that of ``TaskId``: the orders of Kafka's tree maps, so that only hash orders have to be computed.
 """
 
 from typing import NamedTuple
@@ -85,7 +85,7 @@ class Applications(NamedTuple):
     consumers: Ints32
     """Consumers of client c: ``consumers[c]`` to ``consumers[c + 1]``."""
     previous: Ints32
-    """Stateful tasks that consumer k reports: ``previous_tasks[previous[k]]`` to ``previous_tasks[previous[k + 1]]``."""
+    """Stateful tasks that consumer k reports: ``previous[k]`` to ``previous[k + 1]`` of ``previous_tasks``."""
     previous_tasks: Ints32
     """Numbers of tasks within the application."""
     tasks: Ints32

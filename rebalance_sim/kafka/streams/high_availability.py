@@ -27,7 +27,6 @@ from rebalance_sim.kafka.streams.standby_tasks import (
 )
 from rebalance_sim.kafka.streams.task_movement import move_active_tasks, move_standby_tasks, movements
 
-
 _TRAFFIC_COST, _NON_OVERLAP_COST = 10, 1
 """Default costs of stateful tasks."""
 

@@ -56,9 +56,10 @@ class StreamsGroup:
     """The leader's process, of which a thread triggers probing rebalances."""
     topology: Topology
     end_offset_sums: Mapping[TaskId, int] | None
-    """By stateful task, the sum of its changelogs' end offsets; None if they cannot be fetched. Partitions of changelogs
-    that have just been created count as 0."""
-    configs: AssignmentConfigs = AssignmentConfigs()
+    """By stateful task, the sum of its changelogs' end offsets; None if they cannot be fetched.
+
+    Partitions of changelogs that have just been created count as 0."""
+    configs: AssignmentConfigs = field(default_factory=AssignmentConfigs)
     assignor: str = HIGH_AVAILABILITY
     racks: Mapping[TopicPartition, frozenset[str] | None] = field(default_factory=dict)
     """By source and changelog partition, the racks of its replicas; None if one of them has no rack."""
@@ -189,7 +190,10 @@ class _Leader:
             process.offset_sums,
             frozenset(active | (rest.keys() - standby)),
             frozenset(standby),
-            {task: self._lag(task, sums.get(task, 0)) for task in self._group.topology.stateful_tasks(self._kafka.streams)},
+            {
+                task: self._lag(task, sums.get(task, 0))
+                for task in self._group.topology.stateful_tasks(self._kafka.streams)
+            },
             process.info.client_tags,
             self._rack(process),
         )
@@ -291,7 +295,9 @@ class _Leader:
             return False
         if self._kafka.streams < StreamsRules.OWNED_STANDBYS:
             return True
-        return any(client.process == process_id and task in client.previous_standby for client in self.assignment.clients)
+        return any(
+            client.process == process_id and task in client.previous_standby for client in self.assignment.clients
+        )
 
     def _hosts(self) -> "_Hosts":
         """Return the partitions of each end point, active and standby; of equal ones, the last process counts."""

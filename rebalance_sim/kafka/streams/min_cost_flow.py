@@ -1,8 +1,8 @@
 """``Graph``: the flow of the least cost, by cancelling negative cycles, which rack-aware assignors solve (KIP-925).
 
-Of several flows with the same cost, the order of nodes and edges decides, so that each step is the same as in Kafka's
-class: edges are visited by start, then by end. Since 3.7 (KAFKA-15022) the search for a cycle starts from a node that is
-connected with all others; in 3.6 it starts from each node in turn.
+Several flows may have the same cost. The order of nodes and edges decides between them, so each step is the same as in
+Kafka's class: edges are visited by start, then by end. Since 3.7 the search for a cycle starts from a node that is
+connected with all nodes; in 3.6 it starts from each node in turn.
 """
 
 from typing import NamedTuple
@@ -226,12 +226,11 @@ def _relax(graph: Network, search: _Search) -> bool:
 def _relaxed_first(graph: Network, search: _Search, remembers: bool) -> int:
     """Return the first node whose distance an arc still shortens, or -1; ``remembers``: the arc is its parent then."""
     for arc in range(len(graph.starts)):
-        end = graph.ends[arc]
-        if graph.residual[arc] != 0:
-            if search.distances[end] > search.distances[graph.starts[arc]] + graph.costs[arc]:
-                if remembers:
-                    search.parents[end] = arc
-                return int(end)
+        end, distance = graph.ends[arc], search.distances[graph.starts[arc]] + graph.costs[arc]
+        if graph.residual[arc] != 0 and search.distances[end] > distance:
+            if remembers:
+                search.parents[end] = arc
+            return int(end)
     return _NONE
 
 

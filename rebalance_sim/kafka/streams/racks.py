@@ -1,8 +1,8 @@
-"""``RackAwareTaskAssignor`` (KIP-925, since 3.6): tasks are exchanged between clients to read from brokers in their rack.
+"""``RackAwareTaskAssignor`` (KIP-925, since 3.6): clients exchange tasks, to read from brokers in their own rack.
 
-Every client keeps its number of tasks. A task costs ``traffic_cost`` for each partition without a replica in the client's
-rack, and ``non_overlap_cost`` if it was not planned for the client. ``MinTrafficGraphConstructor`` minimizes the sum;
-``BalanceSubtopologyGraphConstructor`` (since 3.7) also spreads the tasks of each subtopology.
+Every client keeps its number of tasks. A task costs ``traffic_cost`` for each partition without a replica in the
+client's rack, and ``non_overlap_cost`` if it was not planned for the client. ``MinTrafficGraphConstructor`` minimizes
+the sum; ``BalanceSubtopologyGraphConstructor`` (since 3.7) also spreads the tasks of each subtopology.
 """
 
 from typing import NamedTuple
@@ -139,7 +139,7 @@ def _exchange_standby_tasks(app: Application, costs: Costs, clients: Ints32) -> 
             tasks[count] = task
             count += 1
             of_first += is_of_first
-    if of_first == 0 or of_first == count:  # noqa: PLR1714 - numba has no membership in tuples of other types
+    if of_first == 0 or of_first == count:  # noqa: PLR1714 - membership in a tuple is slower
         return False
     edges = new_edges(3 * count + 2)
     sink = _graph(app, costs, tasks[:count], clients, STANDBY, edges)
@@ -164,7 +164,8 @@ def _may_move(app: Application, costs: Costs, task: int, source: int, destinatio
             continue
         has_before, has_after = before == ABSENT, after == ABSENT
         for client in range(n_clients):
-            if client != source and client != destination and app.states[client * n_tasks + task] != NONE:
+            is_new = client != source and client != destination  # noqa: PLR1714 - membership in a tuple is slower
+            if is_new and app.states[client * n_tasks + task] != NONE:
                 has_before = has_before or costs.tags[client * n_keys + key] == before
                 has_after = has_after or costs.tags[client * n_keys + key] == after
         gained += (not has_after) - (not has_before)

@@ -207,9 +207,9 @@ def _first_least_loaded(app: Application, sticky: _Sticky, task: int, clients: I
     for client in clients:
         if app.active[client] + app.standby[client] == 0:
             return int(client)
-        if best == _NOBODY or _has_more_capacity(app, client, best):
-            if not new_pair or _makes_new_pair(app, sticky, task, client):
-                best = client
+        has_more = best == _NOBODY or _has_more_capacity(app, client, best)
+        if has_more and (not new_pair or _makes_new_pair(app, sticky, task, client)):
+            best = client
     return best
 
 

@@ -73,7 +73,7 @@ def movements(app: Application, acceptable_lag: int, max_warmups: int, rules: in
 
 @kernel
 def move_active_tasks(app: Application, plan: Movements) -> int:
-    """Keep active tasks where they are caught up, and return the number of movements (``assignActiveTaskMovements``)."""
+    """Keep active tasks where they are caught up; return the number of movements (``assignActiveTaskMovements``)."""
     n_clients = len(app.capacities)
     clients = client_queue(n_clients, False)
     queue = _queued(app, plan, clients, ACTIVE)

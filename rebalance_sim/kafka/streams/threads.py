@@ -1,8 +1,8 @@
 """``StreamsPartitionAssignor.assignTasksToThreads``: a client's tasks on its consumers, its stream threads.
 
-A thread keeps the stateful tasks that it had, those with the smallest lag first, as long as threads stay balanced. Up to
-3.1 stateful active tasks and standby tasks are balanced for themselves; since 3.2, all of them with the stateless tasks
-(KAFKA-12959).
+A thread keeps the stateful tasks that it had, those with the smallest lag first, as long as threads stay balanced. Up
+to 3.1 stateful active tasks and standby tasks are balanced for themselves; since 3.2, all of them with the stateless
+tasks (KAFKA-12959).
 """
 
 from typing import NamedTuple
