@@ -143,17 +143,16 @@ class StreamsRules(IntEnum):
     """Task ids have another hash code (3.0)."""
     KNOWN_TASKS = 3
     """Tasks that a thread reports but that no longer exist are skipped (3.1)."""
-    THREAD_LOAD = 4
-    """Threads are balanced by all of their tasks (3.2)."""
-    MOST_CAUGHT_UP = 5
-    """Without a caught-up process, the most caught-up one keeps a task; standby tasks go to other tags (3.2)."""
-    POLLED_MOVEMENTS = 6
+    MOST_CAUGHT_UP = 4
+    """Without a caught-up process, the most caught-up one keeps a task; threads are balanced by all of their tasks;
+    standby tasks go to other tags (3.2)."""
+    POLLED_MOVEMENTS = 5
     """Movements of tasks are made in order of priority (3.3)."""
-    OWNED_STANDBYS = 7
+    OWNED_STANDBYS = 6
     """A task that waits for its revocation is a standby task only where it was one (3.5.2)."""
-    RACKS = 8
+    RACKS = 7
     """Tasks may be moved to processes in the racks of their partitions (3.6)."""
-    SUBTOPOLOGIES = 9
+    SUBTOPOLOGIES = 8
     """They may also be balanced within each subtopology (3.7)."""
 
 
@@ -369,8 +368,9 @@ RULE_CHANGES = (
     RuleChange("3.1.0", "KAFKA-12648", {"streams": StreamsRules.KNOWN_TASKS}),
     RuleChange("3.1.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.2.0", "KIP-814", {"coordinator": CoordinatorRules.SCALA_3_2}),
-    RuleChange("3.2.0", "KAFKA-12959", {"streams": StreamsRules.THREAD_LOAD}),
-    RuleChange("3.2.0", "KAFKA-13600, KIP-708", {"streams": StreamsRules.MOST_CAUGHT_UP, "streams_protocol": 11}),
+    RuleChange(
+        "3.2.0", "KAFKA-12959, KAFKA-13600, KIP-708", {"streams": StreamsRules.MOST_CAUGHT_UP, "streams_protocol": 11}
+    ),
     RuleChange("3.3.0", "KAFKA-14201", {"coordinator": CoordinatorRules.SCALA_3_3}),
     RuleChange("3.3.0", "KIP-833", {"partition_order": PartitionOrder.HASH_SET}),
     RuleChange("3.3.0", "TaskMovement polls its queue", {"streams": StreamsRules.POLLED_MOVEMENTS}),

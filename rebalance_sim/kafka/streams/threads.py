@@ -16,7 +16,7 @@ from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.streams.applications import ACTIVE, STANDBY, Applications, States, task_hashes
 from rebalance_sim.releases import StreamsRules
 
-_THREAD_LOAD = int(StreamsRules.THREAD_LOAD)
+_MOST_CAUGHT_UP = int(StreamsRules.MOST_CAUGHT_UP)
 _NOBODY = -1
 _STATEFUL, _STANDBY, _STATELESS = 0, 1, 2
 
@@ -99,7 +99,7 @@ def _assign_client(
     # statefulActiveTasks and statelessActiveTasks collect hash sets; standbyTasks is a tree set.
     actives = java_order(hashes, actives, java_table_size(len(actives)))
     stateless = java_order(hashes, stateless, java_table_size(len(stateless)))
-    if rules >= _THREAD_LOAD:
+    if rules >= _MOST_CAUGHT_UP:
         _assign_kind(batch, a, c, actives, threads, _STATEFUL)
         _assign_kind(batch, a, c, standbys, threads, _STANDBY)
         _assign_kind(batch, a, c, stateless, threads, _STATELESS)
