@@ -93,7 +93,7 @@ final class StreamsLeader {
         group.partitions().forEach((topic, count) -> {
             if (!topic.endsWith("-repartition")) {
                 racks.put(topic, group.racks() == null
-                        ? Collections.nCopies(count, List.of("rack")) : group.racks().get(topic));
+                        ? Collections.nCopies(count, List.of("rack")) : group.racks().get(topic).subList(0, count));
             }
         });
         return StreamsRacks.cluster(racks);
