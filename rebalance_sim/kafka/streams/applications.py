@@ -116,6 +116,8 @@ class TaskAssignments(NamedTuple):
     """By cell: NONE, ACTIVE, STANDBY or WARMUP."""
     probing: Flags
     """By application: whether a probing rebalance follows."""
+    uncertain: Flags
+    """By application: whether ties are broken by a hash table with trees, whose order is not modelled."""
 
 
 class Application(NamedTuple):

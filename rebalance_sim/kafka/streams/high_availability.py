@@ -6,6 +6,7 @@ it: as long as a movement is needed, a probing rebalance follows.
 
 import numpy as np
 
+from rebalance_sim.kafka.runtime.hash_order import java_map_is_crowded
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.streams.applications import (
     ACTIVE,
@@ -35,7 +36,7 @@ _TRAFFIC_COST, _NON_OVERLAP_COST = 10, 1
 def assign_highly_available(batch: Applications, rules: int) -> TaskAssignments:
     """Assign the tasks of all applications."""
     n = len(batch.clients) - 1
-    states, probing = np.zeros(batch.cells[n], np.uint8), np.zeros(n, np.bool_)
+    states, probing, uncertain = np.zeros(batch.cells[n], np.uint8), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for a in range(n):
         app = application(batch, a, states)
         costs = rack_costs(batch, a, _TRAFFIC_COST, _NON_OVERLAP_COST, rules)
@@ -49,7 +50,10 @@ def assign_highly_available(batch: Applications, rules: int) -> TaskAssignments:
         _assign_stateless_tasks(app)
         optimize_active_tasks(app, costs, False)
         probing[a] = count > 0
-    return TaskAssignments(states, probing)
+        if batch.tags.aware[a]:
+            stateful = np.flatnonzero(app.stateful).astype(np.int32)
+            uncertain[a] = java_map_is_crowded(task_hashes(batch, a, rules), stateful)
+    return TaskAssignments(states, probing, uncertain)
 
 
 @kernel

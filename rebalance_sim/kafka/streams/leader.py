@@ -8,6 +8,7 @@ as a member of a process with a random id (``FUTURE_ID``). And ``probing_at`` is
 ``probing.rebalance.interval.ms``.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -30,6 +31,7 @@ from rebalance_sim.kafka.streams.assignors import FALLBACK_PRIOR, HIGH_AVAILABIL
 from rebalance_sim.kafka.streams.threads import ThreadAssignments, assign_threads
 from rebalance_sim.kafka.streams.topology import Topology
 from rebalance_sim.kafka.wire.consumer_protocol import Subscription, TopicPartition
+from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.kafka.wire.streams_protocol import (
     LATEST_OFFSET,
     NO_REBALANCE,
@@ -42,6 +44,7 @@ from rebalance_sim.kafka.wire.streams_protocol import (
 )
 from rebalance_sim.releases import KafkaVersion, StreamsRules
 
+_END_POINT = re.compile(r".*?\[?([\w%.:-]*)\]?:(\d+)", re.ASCII)
 INCOMPLETE_SOURCE_TOPIC_METADATA, SHUTDOWN_REQUESTED = 1, 4
 """Codes of ``AssignorError``: source topics do not exist, and a member asked all others to shut down (KIP-671)."""
 
@@ -79,9 +82,11 @@ class GroupAnswer:
 
     members: Mapping[str, MemberAnswer] = field(default_factory=dict)
     failure: str = ""
-    """The exception that ends the leader's assignment, if any; no member then gets an answer."""
+    """Why the leader's assignment ends with an exception, if it does; no member then gets an answer."""
     is_random: bool = False
     """Whether it depends on a random process id; then there are no answers either."""
+    is_uncertain: bool = False
+    """Whether ties are broken by a hash table with trees, whose order is not modelled."""
 
 
 def assign_groups(groups: Sequence[StreamsGroup], kafka: KafkaVersion, probing_at: int) -> list[GroupAnswer]:
@@ -128,33 +133,40 @@ class _Leader:
 
     def __init__(self, group: StreamsGroup, kafka: KafkaVersion) -> None:
         self._group, self._kafka = group, kafka
-        self._infos = {
-            member: decode_subscription_info(group.members[member].user_data or b"", kafka.streams_protocol)
-            for member in _in_map_order(group.members)
-        }
+        self._infos: dict[str, SubscriptionInfo] = {}
         self._shares: dict[UUID, _Shares] = {}
-        self._probing = False
+        self._probing = self._is_uncertain = False
         self.assignor = ""
         """The task assignor to ask, or empty if the answer is known without."""
         self._known = self._known_answer()
         if self._known:
             return
         self._partitions = group.topology.tasks(kafka.streams)
+        self._task_of = {part: task for task, partitions in self._partitions.items() for part in partitions}
+        stateful = group.topology.stateful_tasks(kafka.streams)
+        self._stateful = frozenset(stateful)
         self._processes = self._read_processes()
         self._owned = {part for process in self._processes.values() for part in process.owners}
         clients = [self._client(process_id, process) for process_id, process in self._processes.items()]
         if any(client is None for client in clients):
             self._known = GroupAnswer(failure="IllegalStateException")
             return
-        tasks, stateful = list(self._partitions), group.topology.stateful_tasks(kafka.streams)
         known = [client for client in clients if client]
+        tasks = list(self._partitions)
         self.assignment = TaskAssignment(known, tasks, stateful, group.configs, self._racks(stateful))
         # Without changelogs, nothing is fetched that may fail.
         has_ends = group.end_offset_sums is not None or not stateful
         self.assignor = group.assignor if has_ends or group.assignor == STICKY else FALLBACK_PRIOR
 
     def _known_answer(self) -> GroupAnswer | None:
-        """Return the answer if no task has to be assigned for it."""
+        """Read the subscriptions, and return the answer if no task has to be assigned for it."""
+        try:
+            for member in _in_map_order(self._group.members):
+                data = self._group.members[member].user_data or b""
+                self._infos[member] = decode_subscription_info(data, self._kafka.streams_protocol)
+                _host(self._infos[member].user_end_point)
+        except SchemaError as problem:
+            return GroupAnswer(failure=str(problem))
         if any(info.version > self._kafka.streams_protocol for info in self._infos.values()):
             return GroupAnswer(is_random=True)
         if any(info.error_code == SHUTDOWN_REQUESTED for info in self._infos.values()):
@@ -178,9 +190,8 @@ class _Leader:
 
     def _client(self, process_id: UUID, process: _Process) -> Client | None:
         """Return a process as task assignors see it; None if Kafka finds none of its owned partitions in any task."""
-        task_of = {part: task for task, partitions in self._partitions.items() for part in partitions}
         sums = {task: offset for sent in process.offset_sums.values() for task, offset in sent.items()}
-        active = {task_of[part] for part in process.owners if part in task_of}
+        active = {self._task_of[part] for part in process.owners if part in self._task_of}
         if process.owners and not active:
             return None
         rest = {task: offset for task, offset in sums.items() if task not in active}
@@ -190,10 +201,7 @@ class _Leader:
             process.offset_sums,
             frozenset(active | (rest.keys() - standby)),
             frozenset(standby),
-            {
-                task: self._lag(task, sums.get(task, 0))
-                for task in self._group.topology.stateful_tasks(self._kafka.streams)
-            },
+            {task: self._lag(task, sums.get(task, 0)) for task in self._stateful},
             process.info.client_tags,
             self._rack(process),
         )
@@ -227,6 +235,7 @@ class _Leader:
     def take(self, batch: Applications, a: int, tasks: TaskAssignments, threads: ThreadAssignments) -> None:
         """Take over what the task assignor decided about application ``a`` of a batch."""
         self._probing = bool(tasks.probing[a])
+        self._is_uncertain = bool(tasks.uncertain[a] or threads.uncertain[a])
         numbered = self.assignment.sorted_tasks()
         for k, client in enumerate(self.assignment.sorted_clients()):
             row = slice(batch.cells[a] + k * len(numbered), batch.cells[a] + (k + 1) * len(numbered))
@@ -255,16 +264,16 @@ class _Leader:
                 # One thread triggers the probing rebalance, unless one before it has to join again at once.
                 if answers[member].info.next_rebalance_ms != NO_REBALANCE:
                     next_probing = NO_REBALANCE
-        return GroupAnswer(answers)
+        return GroupAnswer(answers, is_uncertain=self._is_uncertain)
 
     def _fails(self, process_id: UUID) -> bool:
         """Return whether a thread sent a task that has no lag, which releases up to 3.0 look up."""
         if self._kafka.streams >= StreamsRules.KNOWN_TASKS:
             return False
-        stateful, shares = set(self.assignment.stateful), self._shares[process_id]
-        active = any(task in stateful for tasks in shares.active.values() for task in tasks)
+        shares = self._shares[process_id]
+        active = any(task in self._stateful for tasks in shares.active.values() for task in tasks)
         sent = {task for sums in self._processes[process_id].offset_sums.values() for task in sums}
-        return (active or any(shares.standby.values())) and not sent <= stateful
+        return (active or any(shares.standby.values())) and not sent <= self._stateful
 
     def _member_answer(self, process_id: UUID, member: str, next_probing: int, hosts: "_Hosts") -> MemberAnswer:
         shares, process = self._shares[process_id], self._processes[process_id]
@@ -291,7 +300,7 @@ class _Leader:
 
     def _waits_as_standby(self, process_id: UUID, task: TaskId) -> bool:
         """Return whether a task that another thread has to revoke is a standby task until then."""
-        if task not in self.assignment.stateful:
+        if task not in self._stateful:
             return False
         if self._kafka.streams < StreamsRules.OWNED_STANDBYS:
             return True
@@ -318,11 +327,17 @@ _Hosts = tuple[dict[Host, frozenset[TopicPartition]], dict[Host, frozenset[Topic
 
 
 def _host(end_point: str | None) -> Host | None:
-    """Return the host and port of an end point (``HostInfo.buildFromEndpoint``)."""
+    """Return the host and port of an end point (``HostInfo.buildFromEndpoint``); SchemaError if it has none.
+
+    >>> _host("http://[::1]:8080")
+    Host(host='::1', port=8080)
+    """
     if not end_point or not end_point.strip():
         return None
-    host, _, port = end_point.rpartition(":")
-    return Host(host, int(port))
+    found = _END_POINT.fullmatch(end_point)
+    if found is None:
+        raise SchemaError(f"end point {end_point!r} has no host and port")
+    return Host(found[1], int(found[2]))
 
 
 def _in_map_order(members: Mapping[str, Subscription]) -> list[str]:

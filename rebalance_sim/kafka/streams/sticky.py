@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.runtime.hash_order import java_copy_size, java_order, java_table_size
+from rebalance_sim.kafka.runtime.hash_order import java_copy_size, java_map_is_crowded, java_order, java_table_size
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.streams.applications import (
@@ -52,7 +52,7 @@ class _Sticky(NamedTuple):
 def assign_sticky(batch: Applications, preserves: bool, rules: int) -> TaskAssignments:
     """Assign the tasks of all applications; ``preserves``: whether active tasks stay where they were in any case."""
     n = len(batch.clients) - 1
-    states, probing = np.zeros(batch.cells[n], np.uint8), np.full(n, preserves)
+    states, probing, uncertain = np.zeros(batch.cells[n], np.uint8), np.full(n, preserves), np.zeros(n, np.bool_)
     for a in range(n):
         app = application(batch, a, states)
         first, end = batch.tasks[a], batch.tasks[a + 1]
@@ -60,6 +60,8 @@ def assign_sticky(batch: Applications, preserves: bool, rules: int) -> TaskAssig
         previous = batch.previous_states[batch.cells[a] : batch.cells[a + 1]]
         order = batch.client_order[batch.clients[a] : batch.clients[a + 1]]
         sticky, had = _previous_tasks(app, previous, order)
+        uncertain[a] = java_map_is_crowded(hashes, had)
+        uncertain[a] = uncertain[a] or java_map_is_crowded(hashes, np.arange(end - first).astype(np.int32))
         # Tasks that no longer exist are in the map as well.
         had = java_order(hashes, had, java_table_size(len(had) + batch.unknown_previous[a]))
         copied = java_order(hashes, batch.task_order[first:end], java_copy_size(end - first))
@@ -74,7 +76,7 @@ def assign_sticky(batch: Applications, preserves: bool, rules: int) -> TaskAssig
             _assign_standby_tasks(app, sticky, task, replicas)
         if not preserves and replicas > 0:
             optimize_standby_tasks(app, without_tags(costs))
-    return TaskAssignments(states, probing)
+    return TaskAssignments(states, probing, uncertain)
 
 
 @kernel

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
+from rebalance_sim.kafka.runtime.hash_order import java_map_is_crowded, java_order, java_table_size
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.priority_queue import PriorityQueue, heapify, new_queue, poll, remove_at
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
@@ -28,6 +28,8 @@ class ThreadAssignments(NamedTuple):
     """By cell: the consumer of the client that gets its task, or -1."""
     places: Ints32
     """By cell: the place in the consumer's list of active tasks, or in that of standby tasks."""
+    uncertain: Flags
+    """By application: whether ties are broken by a hash table with trees, whose order is not modelled."""
 
 
 class _Threads(NamedTuple):
@@ -59,6 +61,7 @@ def assign_threads(batch: Applications, states: States, rules: int) -> ThreadAss
     """Distribute the tasks of each client over its consumers."""
     n = len(batch.clients) - 1
     consumers, places = np.full(batch.cells[n], _NOBODY, np.int32), np.zeros(batch.cells[n], np.int32)
+    uncertain = np.zeros(n, np.bool_)
     for a in range(n):
         first, end = batch.tasks[a], batch.tasks[a + 1]
         hashes = task_hashes(batch, a, rules)
@@ -66,8 +69,8 @@ def assign_threads(batch: Applications, states: States, rules: int) -> ThreadAss
             cell = batch.cells[a] + (c - batch.clients[a]) * (end - first)
             row = slice(cell, cell + end - first)
             threads = _threads(batch.consumers[c + 1] - batch.consumers[c], consumers[row], places[row])
-            _assign_client(batch, a, c, states[row], hashes, threads, rules)
-    return ThreadAssignments(consumers, places)
+            uncertain[a] = _assign_client(batch, a, c, states[row], hashes, threads, rules) or uncertain[a]
+    return ThreadAssignments(consumers, places, uncertain)
 
 
 @kernel
@@ -90,12 +93,16 @@ def _threads(n_consumers: int, consumers: Ints32, places: Ints32) -> _Threads:
 @kernel
 def _assign_client(
     batch: Applications, a: int, c: int, states: States, hashes: Ints, threads: _Threads, rules: int
-) -> None:
-    """Distribute the tasks of client ``c`` of application ``a``, whose row of the assignment is ``states``."""
+) -> bool:
+    """Distribute the tasks of client ``c`` of application ``a``, and return whether the result is uncertain.
+
+    ``states`` is the client's row of the assignment.
+    """
     stateful = batch.stateful[batch.tasks[a] : batch.tasks[a + 1]]
     actives = np.flatnonzero((states == ACTIVE) & stateful).astype(np.int32)
     stateless = np.flatnonzero((states == ACTIVE) & ~stateful).astype(np.int32)
     standbys = np.flatnonzero(states >= STANDBY).astype(np.int32)
+    is_crowded = java_map_is_crowded(hashes, actives) or java_map_is_crowded(hashes, stateless)
     # statefulActiveTasks and statelessActiveTasks collect hash sets; standbyTasks is a tree set.
     actives = java_order(hashes, actives, java_table_size(len(actives)))
     stateless = java_order(hashes, stateless, java_table_size(len(stateless)))
@@ -103,11 +110,12 @@ def _assign_client(
         _assign_kind(batch, a, c, actives, threads, _STATEFUL)
         _assign_kind(batch, a, c, standbys, threads, _STANDBY)
         _assign_kind(batch, a, c, stateless, threads, _STATELESS)
-        return
+        return is_crowded
     left = _assign_kind(batch, a, c, actives, threads, _STATEFUL)
     _assign_in_turn(threads, np.sort(stateless), left)
     threads.loads[:] = 0
     _assign_kind(batch, a, c, standbys, threads, _STANDBY)
+    return is_crowded
 
 
 @kernel

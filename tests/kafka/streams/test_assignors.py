@@ -91,3 +91,14 @@ def assert_application_is_assigned(batch: Applications, a: int, found: object, c
     assert (standby[~stateful] == 0).all()
     assert (standby <= configs.num_standby_replicas + configs.max_warmup_replicas).all()
     assert (rows == WARMUP).sum() <= configs.max_warmup_replicas
+
+
+@pytest.mark.parametrize(("partitions", "uncertain"), [(8, False), (9, True)])
+def test_nine_tasks_in_a_bucket_are_uncertain(partitions: int, uncertain: bool) -> None:
+    """Up to 2.8 the hash code of a task is the sum of its numbers."""
+    tasks = [TaskId(subtopology, partition) for subtopology in range(9) for partition in range(partitions)]
+    rules = StreamsRules.KIP_441
+    batch = applications([TaskAssignment([Client(A, {"a": []})], tasks, [])], rules)
+    found = assign_tasks(STICKY, batch, rules)
+    assert found.uncertain.tolist() == [uncertain]
+    assert assign_threads(batch, found.states, int(rules)).uncertain.tolist() == [uncertain]
