@@ -287,7 +287,7 @@ class _Leader:
             info = SubscriptionInfo(
                 version if rng.random() < 0.95 else min(self.newest, version + 1),
                 process,
-                self.newest,
+                rng.choice((self.newest, self.newest, self.newest + 1)),
                 self._offset_sums(active[number], standby[number]),
                 f"host{process.int % 7}:80" if process.int % 3 == 0 else None,
                 rng.randint(0, 127),

@@ -147,13 +147,12 @@ class _Leader:
         self._stateful = frozenset(stateful)
         self._processes = self._read_processes()
         self._owned = {part for process in self._processes.values() for part in process.owners}
-        clients = [self._client(process_id, process) for process_id, process in self._processes.items()]
-        if any(client is None for client in clients):
+        if not all(map(self._owns_known_partitions, self._processes.values())):
             self._known = GroupAnswer(failure="IllegalStateException")
             return
-        known = [client for client in clients if client]
+        clients = [self._client(process_id, process) for process_id, process in self._processes.items()]
         tasks = list(self._partitions)
-        self.assignment = TaskAssignment(known, tasks, stateful, group.configs, self._racks(stateful))
+        self.assignment = TaskAssignment(clients, tasks, stateful, group.configs, self._racks(stateful))
         # Without changelogs, nothing is fetched that may fail.
         has_ends = group.end_offset_sums is not None or not stateful
         self.assignor = group.assignor if has_ends or group.assignor == STICKY else FALLBACK_PRIOR
@@ -188,12 +187,14 @@ class _Leader:
         ids = list(processes)
         return {ids[k]: processes[ids[k]] for k in _hash_map_order(map(uuid_hash, ids))}
 
-    def _client(self, process_id: UUID, process: _Process) -> Client | None:
-        """Return a process as task assignors see it; None if Kafka finds none of its owned partitions in any task."""
+    def _owns_known_partitions(self, process: _Process) -> bool:
+        """Return whether any owned partition belongs to a task, if there are owned partitions; Kafka relies on it."""
+        return not process.owners or any(part in self._task_of for part in process.owners)
+
+    def _client(self, process_id: UUID, process: _Process) -> Client:
+        """Return a process as task assignors see it (``ClientState``)."""
         sums = {task: offset for sent in process.offset_sums.values() for task, offset in sent.items()}
         active = {self._task_of[part] for part in process.owners if part in self._task_of}
-        if process.owners and not active:
-            return None
         rest = {task: offset for task, offset in sums.items() if task not in active}
         standby = {task for task, offset in rest.items() if offset != LATEST_OFFSET}
         return Client(
@@ -290,7 +291,7 @@ class _Leader:
         infos = self._infos.values()
         info = AssignmentInfo(
             min(info.version for info in infos),
-            min(info.latest_supported_version for info in infos),
+            min(self._kafka.streams_protocol, *(info.latest_supported_version for info in infos)),
             tuple(task for _, task in kept),
             {task: self._partitions[task] for task in standby},
             *hosts,
@@ -334,10 +335,10 @@ def _host(end_point: str | None) -> Host | None:
     """
     if not end_point or not end_point.strip():
         return None
-    found = _END_POINT.fullmatch(end_point)
-    if found is None:
+    parts = _END_POINT.fullmatch(end_point)
+    if parts is None:
         raise SchemaError(f"end point {end_point!r} has no host and port")
-    return Host(found[1], int(found[2]))
+    return Host(parts[1], int(parts[2]))
 
 
 def _in_map_order(members: Mapping[str, Subscription]) -> list[str]:

@@ -183,8 +183,8 @@ def _cost(costs: Costs, cell: int, state: int, has: bool) -> int:
 
 @inner_kernel
 def _has(app: Application, client: int, task: int, state: int) -> bool:
-    found = app.states[client * len(app.stateful) + task]
-    return found >= STANDBY if state == STANDBY else found == ACTIVE
+    present = app.states[client * len(app.stateful) + task]
+    return present >= STANDBY if state == STANDBY else present == ACTIVE
 
 
 @inner_kernel

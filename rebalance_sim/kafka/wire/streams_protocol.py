@@ -210,11 +210,11 @@ def _read_hosts(reader: Readable, version: int) -> tuple[_Hosts, _Hosts]:
         return topics[reader.int32("topic")] if version >= _DICTIONARY else _read_utf(reader, "topic")
 
     def hosts() -> _Hosts:
-        found: _Hosts = {}
+        partitions: _Hosts = {}
         for _ in range(reader.size("hosts", _HOST_BYTES)):
             host = Host(_read_utf(reader, "host"), reader.int32("port"))
-            found[host] = _read_partitions(reader, topic)
-        return found
+            partitions[host] = _read_partitions(reader, topic)
+        return partitions
 
     try:
         active = hosts()
