@@ -213,6 +213,27 @@ class ShareRules(IntEnum):
     """Members keep what they have; as many share each partition as it takes to give every member one (4.2)."""
 
 
+class ConnectRules(IntEnum):
+    """The rules by which the leader of a Connect cluster assigns connectors and tasks; each adds to those before it."""
+
+    EAGER = 0
+    """Every rebalance stops everything (before 2.3)."""
+    COOPERATIVE = 1
+    """Workers keep what they run; what a departed worker ran is assigned after a delay (KIP-415)."""
+    RESETS_DELAY = 2
+    """The delay ends when nothing is lost any longer (2.4)."""
+    GENERATIONS = 3
+    """Leaders forget what is not of the last generation, and revoke what several workers run (2.5.1)."""
+    SEVERAL_CANDIDATES = 4
+    """Several idle workers share what is lost; workers are balanced at once (2.6.2, 2.7.1)."""
+    COUNTS_COPIES = 5
+    """What several workers run counts several times (3.3)."""
+    BALANCED = 6
+    """Workers stop what is beyond their share, in rebalances in a row after a growing delay (3.4)."""
+    WITHOUT_DELAY = 7
+    """With a delay of 0, what is lost is assigned at once (3.5.2, 3.6.1)."""
+
+
 @dataclass(frozen=True)
 class KafkaVersion:
     """The rules of brokers of a Kafka release and of Java clients, of the same release or of another one.
@@ -259,6 +280,8 @@ class KafkaVersion:
     share_assignors: tuple[str, ...]
     """Names of the assignors of its share groups (KIP-932)."""
     share: ShareRules
+    connect: ConnectRules
+    """Of the leader of a Connect cluster: its workers are clients."""
 
     @property
     def assignors(self) -> tuple[str, ...]:
@@ -331,6 +354,7 @@ RULE_CHANGES = (
             "streams_protocol": 8,
             "share_assignors": (),
             "share": ShareRules.ALL_PARTITIONS,
+            "connect": ConnectRules.EAGER,
         },
     ),
     RuleChange("2.1.0", "pull request 5427", {"range_walk": RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT}),
@@ -339,18 +363,24 @@ RULE_CHANGES = (
     RuleChange("2.3.0", "KIP-345", {"coordinator": CoordinatorRules.SCALA_2_3}),
     RuleChange("2.3.0", "KIP-345", {"member_list": MemberList.COORDINATOR_MAP}),
     RuleChange("2.3.0", "KIP-341, KAFKA-7026", {"sticky": StickyRules.GENERATIONS}),
+    RuleChange("2.3.0", "KIP-415", {"connect": ConnectRules.COOPERATIVE}),
     RuleChange("2.4.0", "KIP-345, KIP-496", {"coordinator": CoordinatorRules.SCALA_2_4}),
     RuleChange("2.4.0", "KIP-345, KAFKA-8355, KAFKA-8356", {"static_members_first": True}),
     RuleChange("2.4.0", "KIP-429", {"consumer_assignors": (*_EAGER, "cooperative-sticky"), "cooperative": True}),
     RuleChange("2.4.0", "KIP-429", {"sticky": StickyRules.NEW_PARTITIONS_FIRST}),
     RuleChange("2.4.0", "KIP-496", {"rebalancing_offsets_expire": True}),
+    RuleChange("2.4.0", "KAFKA-9184", {"connect": ConnectRules.RESETS_DELAY}),
     RuleChange("2.4.1", "KAFKA-9232", {"coordinator": CoordinatorRules.SCALA_2_4_1}),
     RuleChange("2.5.0", "KAFKA-9752, KAFKA-9801, KIP-559", {"coordinator": CoordinatorRules.SCALA_2_5}),
     RuleChange("2.5.1", "KAFKA-9987", {"sticky": StickyRules.CONSTRAINED}),
+    RuleChange("2.5.1", "KAFKA-9841, KAFKA-9848", {"connect": ConnectRules.GENERATIONS}),
     RuleChange("2.6.0", "default build with Scala 2.13", {"coordinator_map": MapRule.SCALA_2_13}),
     RuleChange("2.6.0", "KAFKA-9885", {"coordinator": CoordinatorRules.SCALA_2_6}),
     RuleChange("2.6.1", "KAFKA-10134, KAFKA-10284, KAFKA-10401", {"coordinator": CoordinatorRules.SCALA_2_6_1}),
+    RuleChange("2.6.2", "KAFKA-10413", {"connect": ConnectRules.SEVERAL_CANDIDATES}),
     RuleChange("2.7.0", "KAFKA-10068", {"streams": StreamsRules.LAG_SENTINELS}),
+    RuleChange("2.7.0", "released before the fix of 2.6.2", {"connect": ConnectRules.GENERATIONS}),
+    RuleChange("2.7.1", "KAFKA-10413", {"connect": ConnectRules.SEVERAL_CANDIDATES}),
     RuleChange("2.8.0", "KAFKA-10497, pull request 9952", {"coordinator": CoordinatorRules.SCALA_2_8}),
     RuleChange("2.8.0", "KIP-671", {"streams_protocol": 9}),
     RuleChange("2.8.1", "KAFKA-12890", {"coordinator": CoordinatorRules.SCALA_2_8_1}),
@@ -374,14 +404,19 @@ RULE_CHANGES = (
     RuleChange("3.3.0", "KAFKA-14201", {"coordinator": CoordinatorRules.SCALA_3_3}),
     RuleChange("3.3.0", "KIP-833", {"partition_order": PartitionOrder.HASH_SET}),
     RuleChange("3.3.0", "TaskMovement polls its queue", {"streams": StreamsRules.POLLED_MOVEMENTS}),
+    RuleChange("3.3.0", "active assignments in a list", {"connect": ConnectRules.COUNTS_COPIES}),
     RuleChange("3.3.2", "KAFKA-14009", {"coordinator": CoordinatorRules.SCALA_3_3_2}),
+    RuleChange("3.4.0", "KAFKA-12495", {"connect": ConnectRules.BALANCED}),
     RuleChange("3.4.1", "KAFKA-14639", {"sticky": StickyRules.CLAIM_GENERATIONS}),
     RuleChange(
         "3.5.0", "KIP-881, KAFKA-14451, KAFKA-14452, KAFKA-14891", {"rack_aware": True, "range_walk": RangeWalk.KNOWN}
     ),
     RuleChange("3.5.2", "KAFKA-15106", {"sticky": StickyRules.LARGER_GAP}),
     RuleChange("3.5.2", "pull request 14149", {"streams": StreamsRules.OWNED_STANDBYS}),
+    RuleChange("3.5.2", "KAFKA-15693", {"connect": ConnectRules.WITHOUT_DELAY}),
     RuleChange("3.6.0", "KIP-925", {"streams": StreamsRules.RACKS}),
+    RuleChange("3.6.0", "released before the fix of 3.5.2", {"connect": ConnectRules.BALANCED}),
+    RuleChange("3.6.1", "KAFKA-15693", {"connect": ConnectRules.WITHOUT_DELAY}),
     RuleChange("3.7.0", "KIP-848", {"server_assignors": SERVER_ASSIGNORS}),
     RuleChange("3.7.0", "KIP-925", {"streams": StreamsRules.SUBTOPOLOGIES}),
     RuleChange("3.7.1", "KAFKA-16277, KAFKA-15170", {"sticky": StickyRules.OWNED_SORTED}),

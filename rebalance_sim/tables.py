@@ -1531,7 +1531,8 @@ SCORE = Table(
 PREVENTION = Table(
     "prevention",
     "One row per classic group and setting: how many rebalances of its history the setting would have prevented. Its "
-    "episodes are simulated again, with the members that joined, left and restarted, with the setting and without it.",
+    "episodes are simulated again, with the members that joined, left and restarted, with the setting and without it. "
+    "Groups have no rows if each of their episodes is a single rebalance, for which no member came back.",
     (
         *_OF_GROUP,
         Column("setting", STRING, "setting that is changed"),
@@ -1543,10 +1544,22 @@ PREVENTION = Table(
             LONG,
             "simulated rebalances without the setting; as many as `generations` if the replay is right",
         ),
-        Column("rebalances_saved", LONG, "rebalances that the setting saves; negative if there are more"),
+        Column(
+            "rebalances_saved",
+            LONG,
+            "rebalances that the setting saves; negative if there are more, null if the setting is not possible",
+        ),
         Column("unowned_ms", LONG, "simulated partition-milliseconds without an owner, without the setting"),
-        Column("unowned_ms_saved", LONG, "partition-milliseconds that the setting saves; negative if there are more"),
-        Column("failing", LONG, "episodes, or parts of long ones, in which consumers fail with the setting"),
+        Column(
+            "unowned_ms_saved",
+            LONG,
+            "partition-milliseconds that the setting saves; negative if there are more, null if it is not possible",
+        ),
+        Column(
+            "failing",
+            LONG,
+            "episodes, or parts of long ones, in which consumers fail with the setting; null if it is not possible",
+        ),
         Column(
             "possible",
             BOOLEAN,
@@ -1581,6 +1594,116 @@ TIMINGS = Table(
     ),
 )
 
+CONNECTOR_TASKS = structs({"connector": STRING, "task": INT})
+_CONNECTOR = Column("connector", STRING, "name of the connector")
+
+WORKERS = Table(
+    "workers",
+    "One row per worker of a Kafka Connect cluster, whose group.id is `group_id`.",
+    (
+        *_OF_GROUP,
+        Column("member_id", STRING, "member id assigned by the coordinator", required=True),
+        Column("worker", STRING, "name of the worker that stays when it restarts, such as its URL; null for member_id"),
+        Column("join_order", LONG, "position in the join order: the lowest leads; ties and nulls sort by member_id"),
+        Column("connectors", STRINGS, "connectors that the worker runs, in the order in which it lists them"),
+        Column("tasks", CONNECTOR_TASKS, "tasks that the worker runs, in the order in which it lists them"),
+        Column("protocol", STRING, "elected protocol of the cluster: default, compatible or sessioned",
+               default="sessioned"),
+        Column("client_version", STRING, "Kafka release of the workers; null for --client-version"),
+        Column("max_delay_ms", INT, "scheduled.rebalance.max.delay.ms; null for the default, 300000"),
+        Column("session_timeout_ms", INT, "session.timeout.ms; null for the default, 10000"),
+        Column("pending_delay_ms", INT, "what is left of the delay of the last rebalance; null for none"),
+    ),
+)  # fmt: skip
+
+CONNECTORS = Table(
+    "connectors",
+    "One row per configured connector of a Kafka Connect cluster.",
+    (
+        *_OF_GROUP,
+        Column("connector", STRING, "name of the connector", required=True),
+        Column("tasks", INT, "number of its tasks, 0 or more", required=True),
+    ),
+)
+
+_MAX_DELAY = Column("max_delay_ms", INT, "scheduled.rebalance.max.delay.ms of the workers")
+_RESOURCES = "connectors and tasks"
+_DOWNTIME = (
+    Column("downtime_ms", LONG, f"sum over all {_RESOURCES} of the time during which no worker runs them"),
+    Column("longest_downtime_ms", LONG, f"longest time during which one of the {_RESOURCES} does not run"),
+    Column("started", INT, f"starts of {_RESOURCES}"),
+)
+
+CONNECT_COSTS = Table(
+    "connect_costs",
+    "One row per Kafka Connect cluster: what a scenario costs it.",
+    (
+        *_OF_GROUP,
+        Column("workers", INT, "workers at the beginning"),
+        Column("connectors", INT, "configured connectors at the end"),
+        Column("tasks", INT, "configured tasks at the end"),
+        Column("protocol", STRING, "elected protocol"),
+        _MAX_DELAY,
+        Column("rebalances", INT, "number of rebalances"),
+        *_DOWNTIME,
+        Column("moved", INT, f"{_RESOURCES} that another worker runs at the end than at the beginning"),
+        Column("unassigned", INT, f"configured {_RESOURCES} that no worker runs at the end"),
+        Column("stable", BOOLEAN, f"whether all {_RESOURCES} run at the end, and no rebalance is due"),
+        Column("stable_ms", LONG, "time of the last rebalance, in milliseconds"),
+        Column("min_tasks", INT, "fewest tasks of a worker at the end"),
+        Column("max_tasks", INT, "most tasks of a worker at the end"),
+        Column("error", STRING, "why the cluster is not simulated; null if it is"),
+    ),
+)
+
+CONNECT_REBALANCES = Table(
+    "connect_rebalances",
+    "One row per rebalance of a Kafka Connect cluster.",
+    (
+        *_OF_GROUP,
+        _REBALANCE,
+        Column("at_ms", LONG, "time at which it completes, in milliseconds"),
+        Column("reason", STRING, "what caused it"),
+        Column("leader", STRING, "worker that leads"),
+        Column("workers", INT, "workers that take part"),
+        Column("started", INT, f"{_RESOURCES} that workers have to start"),
+        Column("stopped", INT, f"{_RESOURCES} that workers have to stop; they rebalance again afterwards"),
+        Column("unassigned", INT, f"configured {_RESOURCES} that no worker runs afterwards"),
+        Column("delay_ms", INT, "after so much time the workers rebalance again, for what is lost; 0: they do not"),
+    ),
+)  # fmt: skip
+
+TASK_ASSIGNMENTS = Table(
+    "task_assignments",
+    "One row per configured connector, and per configured task, of a Kafka Connect cluster at the end.",
+    (
+        *_OF_GROUP,
+        _CONNECTOR,
+        Column("task", INT, "number of the task; null for the connector itself"),
+        Column("worker", STRING, "worker that runs it; null if none does"),
+        Column("previous_worker", STRING, "worker that ran it at the beginning; null if none did"),
+        Column("downtime_ms", LONG, "time during which no worker runs it"),
+    ),
+)
+
+CONNECT_ADVICE = Table(
+    "connect_advice",
+    "One row per Kafka Connect cluster and tried value of scheduled.rebalance.max.delay.ms.",
+    (
+        *_OF_GROUP,
+        _MAX_DELAY,
+        Column("current", BOOLEAN, "whether it is the value of the workers"),
+        *_DOWNTIME,
+        Column("unassigned", INT, f"configured {_RESOURCES} that no worker runs at the end"),
+        Column("saved_downtime_ms", LONG, "downtime that it saves, against the current value"),
+        Column(
+            "best",
+            BOOLEAN,
+            "whether it has the least downtime, of equal ones the fewest starts, and else is the current value",
+        ),
+    ),
+)
+
 REJECTS = Table(
     "rejects",
     "One row per input row that cannot be used.",
@@ -1592,7 +1715,10 @@ REJECTS = Table(
     ),
 )
 
-INPUTS = {table.name: table for table in (TOPICS, MEMBERS, CLUSTERS, OFFSETS, LISTED_GROUPS, RECORDS, KEYS, EVENTS)}
+INPUTS = {
+    table.name: table
+    for table in (*(TOPICS, MEMBERS, CLUSTERS, OFFSETS, LISTED_GROUPS, RECORDS, KEYS, EVENTS), *(WORKERS, CONNECTORS))
+}
 OUTPUTS = {
     table.name: table
     for table in (
@@ -1603,6 +1729,7 @@ OUTPUTS = {
         *(CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),
         *(FINDINGS, VERDICTS, NEWS),
+        *(CONNECT_COSTS, CONNECT_REBALANCES, TASK_ASSIGNMENTS, CONNECT_ADVICE),
         *(GENERATIONS, GENERATION_MEMBERS, EPISODES, BACKTEST, SCORE, PREVENTION, TIMINGS),
         REJECTS,
     )

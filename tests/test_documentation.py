@@ -41,6 +41,7 @@ PAGES_OF_OUTPUT = [
     ("assign.md", 2, 8),
     ("audit.md", 2, 18),
     ("compare.md", 2, 6),
+    ("connect.md", 2, 5),
     ("elect.md", 3, 11),
     ("explain.md", 5, 0),
     ("fleet.md", 2, 2),
@@ -85,6 +86,8 @@ RUN_ELSEWHERE = {
 """Commands on other pages, by their beginning, and the test that runs them."""
 NOT_RUN = {
     "rebalance-sim fleet --offsets-topic kafka:HOST:9092": "tests/real/test_share_groups.py reads the same records",
+    "rebalance-sim connect --offsets-topic kafka:HOST:9092": "tests/real/test_connect_clusters.py reads it",
+    "rebalance-sim connect --rest-output": "needs the answer of a worker; tests/commands/test_connect.py has one",
     "kafka-streams-groups.sh": "needs a streams group; tests/sources/kafka_tools/test_listed_groups.py has its output",
     "rebalance-sim audit --bootstrap-servers HOST:9092 --command-config": "needs a broker",
     "pip install 'rebalance-sim[live]'": "the package is in no registry yet",

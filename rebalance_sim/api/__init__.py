@@ -5,6 +5,7 @@ from inspect import isfunction
 import rebalance_sim.report
 from rebalance_sim.api.arguments import checked
 from rebalance_sim.api.audit import audit, findings, verdicts
+from rebalance_sim.api.connect import simulate_connect
 from rebalance_sim.api.explain import explain_assignment, explain_election
 from rebalance_sim.api.groups import (
     assign,
@@ -121,6 +122,7 @@ __all__ = [
     "sent_records",
     "show",
     "simulate",
+    "simulate_connect",
     "simulated_rebalances",
     "spread_keys",
     "strategies_long",

@@ -119,6 +119,8 @@ def prevention(generations: DataFrame, kafka_version: str | Clusters = NEWEST, s
     """From generation members to the rebalances that other settings would have prevented, by group and setting.
 
     The episodes of ``generations`` are simulated again with the members that joined, left and restarted at their times.
+    Left out are groups in which nothing can be prevented: each episode is a single rebalance, for which no member came
+    back.
 
     Raises UserError for an unknown version.
 

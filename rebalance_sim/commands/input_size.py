@@ -29,7 +29,7 @@ _RATIO = 100
 """A compressed file counts as this many times its size."""
 _OF_TOPICS = ("topics", "partitions_after")
 _PARTITIONS = re.compile(r'"partitions"\s*:\s*"?(\d+)')
-_INPUTS = ("topics", "members", "clusters", "offsets", "listed_groups", "records", "events")
+_INPUTS = ("topics", "members", "clusters", "offsets", "listed_groups", "records", "events", "workers", "connectors")
 _PATHS = (*_INPUTS, "kafka_tools", "partitions_after", "fleet")
 _LISTS = ("runs", "offsets_topic")
 """Options with several paths."""

@@ -374,6 +374,51 @@ def _history(groups: OptionGroups) -> None:
     _output(groups)
 
 
+def _connect(groups: OptionGroups) -> None:
+    source = groups.input.add_mutually_exclusive_group(required=True)
+    source.add_argument("--workers", default="", metavar="PATH", help="workers table")
+    source.add_argument(
+        "--offsets-topic",
+        default="",
+        metavar="WHERE",
+        help="read the workers from __consumer_offsets: Parquet with key, value, partition and offset, or brokers, "
+        f"kafka:HOST:PORT,... ({_NEEDS_PACKAGE})",
+    )
+    source.add_argument(
+        "--rest-output",
+        default="",
+        metavar="FILE",
+        help="read workers and connectors from the saved output of GET /connectors?expand=info&expand=status",
+    )
+    add = groups.input.add_argument
+    add("--connectors", default="", metavar="PATH", help="connectors table (default: the connectors that run)")
+    add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
+    add(
+        "--group",
+        default="connect",
+        metavar="GROUP",
+        help="group.id of the workers in the output of the REST API, which does not have it (default: connect)",
+    )
+    add("--command-config", metavar="FILE", help="client properties file for the brokers, as for Kafka's tools")
+    _format(groups)
+    _seed(groups)
+    groups.input.add_argument(
+        "--scenario",
+        default="",
+        metavar="NAME|FILE",
+        help="the scenario to play in every Connect cluster: a YAML file, or one of conf/scenarios, such as "
+        f"{SCENARIO} (default: a rebalance now, and those that follow from it)",
+    )
+    groups.rules.add_argument(
+        "--advice",
+        action="store_true",
+        help="play it with other values of scheduled.rebalance.max.delay.ms, too, and report what they would save",
+    )
+    _settings(groups)
+    _brokers(groups)
+    _output(groups)
+
+
 def _check(groups: OptionGroups) -> None:
     _runs(groups)
     for check in CHECKS:
@@ -673,6 +718,15 @@ JOBS = {
             "--offsets-topic dump --out out/history",
             "--offsets-topic dumps/monday,dumps/tuesday --groups billing,search --since 2026-03-01 --out out/history",
             "--offsets-topic kafka:broker:9092 --keep offsets-copy --out out/history",
+        ),
+    ),
+    "connect": Job(
+        "predict the rebalances of Kafka Connect clusters: where connectors and tasks run, and what a restart costs",
+        _connect,
+        (
+            "--offsets-topic kafka:broker:9092 --scenario rolling-restart --advice --out out/connect",
+            "--rest-output connectors.json --out out/connect",
+            "--workers workers.json --connectors connectors.json --scenario rolling-restart --out out/connect",
         ),
     ),
     "explain": Job(

@@ -60,7 +60,7 @@ class Brokers:
     def all_rules(self) -> tuple[KafkaVersion, tuple[tuple[str, KafkaVersion], ...], int]:
         """Everything that these brokers decide, which those of another release may decide alike.
 
-        >>> Brokers("3.5.2").all_rules == Brokers("3.6").all_rules
+        >>> Brokers("3.6.1").all_rules == Brokers("3.6.2").all_rules
         True
         """
         return self.rules(), tuple(self.other_builds.items()), self.offsets_partitions

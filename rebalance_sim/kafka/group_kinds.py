@@ -115,7 +115,9 @@ SHARE_TYPE = "share"
 """The type of share groups (KIP-932), and the protocol type of their members."""
 OF_GROUP_TYPES = {SHARE_TYPE: GroupKind.SHARE, "streams": GroupKind.STREAMS_GROUP}
 """Kinds of groups by the types whose members are not consumers (``GroupType`` since Kafka 4.0)."""
-_OF_PROTOCOL_TYPES = OF_GROUP_TYPES | {"connect": GroupKind.CONNECT, "sr": GroupKind.SCHEMA_REGISTRY}
+CONNECT_TYPE = "connect"
+"""The protocol type of the workers of Connect clusters."""
+_OF_PROTOCOL_TYPES = OF_GROUP_TYPES | {CONNECT_TYPE: GroupKind.CONNECT, "sr": GroupKind.SCHEMA_REGISTRY}
 _OF_PROTOCOLS = {
     # StreamsPartitionAssignor.name(): the only protocol of a Streams application.
     "stream": GroupKind.STREAMS,

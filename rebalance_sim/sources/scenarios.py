@@ -11,7 +11,7 @@ Instead of steps, or after them, a file may have a rollout of Kubernetes: ``depl
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal, Union
 
@@ -22,6 +22,7 @@ from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.kubernetes import Deployment, Drain, PodTimes, Rollout, StatefulSet
 from rebalance_sim.kafka.simulation.scenario import (
+    CONFIGURE,
     NEXT_BOUNCE,
     OFFERS,
     Overrides,
@@ -46,6 +47,7 @@ KEYS = {
     "grow": ("topic", "add"),
     "move-coordinator": ("down_ms", "times", "again_after_ms"),
     "fail-store": ("error",),
+    CONFIGURE: ("connector", "tasks"),
     NEXT_BOUNCE: (),
 }
 """Keys of a step, by event, beside ``event`` and ``at_ms``; ``next-bounce`` has neither time nor keys."""
@@ -57,6 +59,7 @@ _NEEDED = {
     "grow": "add",
     "move-coordinator": "down_ms",
     "fail-store": "error",
+    CONFIGURE: "connector",
 }
 _MOST = 10**12
 RolloutKind = Deployment | StatefulSet | Drain
@@ -84,6 +87,8 @@ _TYPES: dict[str, Any] = {
     "subscription": Names,
     "topic": Name,
     "add": Positive,
+    "connector": Name,
+    "tasks": Natural,
     "error": Literal[tuple(error.name for error in Errors)],
 }
 
@@ -234,8 +239,16 @@ def scenario_names() -> list[str]:
     return shipped_names("scenarios")
 
 
-def read_scenario(asked: str) -> tuple[Scenario, list[RejectedStep]]:
+CONNECT_EVENTS = ("join", "leave", "crash", "restart", CONFIGURE)
+"""Events that Connect clusters have."""
+CONSUMER_EVENTS = tuple(event for event in KEYS if event != CONFIGURE)
+"""Events that groups of consumers have."""
+
+
+def read_scenario(asked: str, events: Sequence[str] = CONSUMER_EVENTS) -> tuple[Scenario, list[RejectedStep]]:
     """Read a scenario by its name or from a file; return it with the steps that cannot be used.
+
+    Steps with other events than ``events`` are among these.
 
     Raises UserError for a file that cannot be read, for a mistake outside of the steps, and if no step can be used.
 
@@ -252,7 +265,7 @@ def read_scenario(asked: str) -> tuple[Scenario, list[RejectedStep]]:
     steps, rejected = [], []
     for number, row in enumerate(root.steps):
         try:
-            steps.append(_step(file, number, row))
+            steps.append(_step(file, number, row, events))
         except UserError as problem:
             # Keys may be dates.
             as_text = json.dumps(to_builtins(row, str_keys=True, enc_hook=str), ensure_ascii=False)
@@ -299,7 +312,7 @@ def _is_in_step(place: Place) -> bool:
     return len(place) > 1 and place[0] == "steps" and isinstance(place[1], int)
 
 
-def _step(file: YamlFile, number: int, entry: Any) -> ScenarioStep:
+def _step(file: YamlFile, number: int, entry: Any, events: Sequence[str]) -> ScenarioStep:
     place: Place = ("steps", number)
     line = f"line {file.line(place)}"
     if not isinstance(entry, Mapping) or "event" not in entry:
@@ -308,7 +321,10 @@ def _step(file: YamlFile, number: int, entry: Any) -> ScenarioStep:
     for repeated, repeat in file.repeats.items():
         if repeated[:2] == place:
             raise UserError(f"{event}: {repeat}")
-    check_choice(f"{line}: event", event, list(KEYS))
+    if event in KEYS and event not in events:
+        others = "Connect clusters" if events is CONSUMER_EVENTS else "groups of consumers"
+        raise UserError(f"{line}: {event}: an event of {others}; allowed: {', '.join(events)}")
+    check_choice(f"{line}: event", event, list(events))
     try:
         values = checked(entry, STEPS[event]).given()
     except InvalidValueError as invalid:

@@ -18,7 +18,8 @@ from tests.support.offsets_records import group, member
 _GENERATIONS, _COMMITS = 50, 20
 """Of each group: generations, and commits after each of them."""
 _PARTITIONS = 50
-_START_MS, _GENERATION_MS = 1_750_000_000_000, 600_000
+_START_MS, _RESTART_MS, _AWAY_MS = 1_750_000_000_000, 1_200_000, 30_000
+"""The time of the first record, from one restart of a member to the next, and for how long it is away."""
 _COPIED_GROUPS, _COPIED_COMMITS = 1_000, 4_320
 """A day of groups that commit every 20 seconds; ten generations of each."""
 _KIBIBYTE = 1024
@@ -58,7 +59,7 @@ def bench_copy(spark: SparkSession, folder: Path) -> None:
 
 
 def topic(spark: SparkSession, groups: int, generations: int, commits: int) -> DataFrame:
-    """Return the records of a topic in which all groups take turns; a member restarts in every second generation."""
+    """Return the records of a topic in which all groups take turns; a member is away in every second generation."""
     each = groups // _PARTITIONS
     rounds = generations * (commits + 1)
     placed = spark.range(0, _PARTITIONS * each * rounds, 1, _PARTITIONS).selectExpr(
@@ -67,7 +68,12 @@ def topic(spark: SparkSession, groups: int, generations: int, commits: int) -> D
         f"CAST(id DIV {each * rounds} * {each} + id % {each} AS INT) AS number",
         f"id % {each * rounds} DIV {each} AS round",
     )
-    at_ms = f"{_START_MS} + round * {_GENERATION_MS} DIV {commits + 1}"
+    # A generation ends when the member leaves or is back; the commits are evenly spaced in between.
+    generation, lasts_ms = f"round DIV {commits + 1}", (_RESTART_MS - _AWAY_MS, _AWAY_MS)
+    is_away = f"{generation} % 2 = 1"
+    began_ms = f"{generation} DIV 2 * {_RESTART_MS} + IF({is_away}, {lasts_ms[0]}, 0)"
+    since_ms = f"round % {commits + 1} * IF({is_away}, {lasts_ms[1]}, {lasts_ms[0]}) DIV {commits + 1}"
+    at_ms = f"{_START_MS} + {began_ms} + {since_ms}"
     timed = placed.selectExpr("*", f"{at_ms} AS at_ms").withColumn("timestamp", F.expr("timestamp_millis(at_ms)"))
     is_generation = F.col("round") % (commits + 1) == 0
     columns = ("key", "value", "partition", "offset", "timestamp")

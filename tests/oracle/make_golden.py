@@ -7,6 +7,7 @@ Run as `python -m tests.oracle.make_golden`. The same sources and releases alway
 from collections.abc import Iterable, Mapping
 
 from tests.oracle import golden_coverage
+from tests.oracle.connect_cases import connect_cases
 from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.coordinator_cases import as_known_to, coordinator_cases
 from tests.oracle.migration_cases import migration_cases
@@ -15,6 +16,7 @@ from tests.oracle.oracle import (
     BUILT_IN_PARTITIONER_VERSIONS,
     CLASSIC_GROUP_RELEASES,
     CLIENT_RULES,
+    CONNECT_RELEASES,
     CONSUMER_GROUP_RELEASES,
     DEFAULT_PARTITIONER_VERSIONS,
     GOLDEN_PRODUCERS,
@@ -26,6 +28,7 @@ from tests.oracle.oracle import (
     VERSIONS,
     JsonObject,
     answers,
+    connect_answers,
     coordinator_answers,
     scala_2_12_answers,
     streams_answers,
@@ -73,6 +76,7 @@ GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT = 31, 60
 CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT = 32, 120
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
 STREAMS_SEED, STREAMS_COUNT, STREAMS_RACKS, STREAMS_LEADERS, STREAMS_BYTES = 33, 120, 45, 60, 80
+CONNECT_SEED, CONNECT_COUNT = 33, 40
 
 
 def main() -> None:
@@ -106,6 +110,7 @@ def main() -> None:
     _write_consumer_groups_by_release()
     _write_classic_groups_by_release()
     _write_streams()
+    write_connect_clusters()
     golden_coverage.check()
 
 
@@ -177,6 +182,14 @@ def _write_streams_of_release(name: str, release: str, cases: list[JsonObject]) 
     answered = streams_answers(release, cases)
     write_golden(f"{name}-{release}", answered)
     return answered
+
+
+def write_connect_clusters() -> None:
+    """Write sequences of rebalances of Connect clusters, for each release that changes a rule of their leaders."""
+    cases = list(connect_cases(CONNECT_SEED, CONNECT_COUNT))
+    write_golden("cases-connect", cases)
+    for release in CONNECT_RELEASES:
+        write_golden(f"connect-{release}", connect_answers(release, cases))
 
 
 def _write_by_release(name: str, cases: list[JsonObject], by_release: Mapping[str, list[JsonObject]]) -> None:

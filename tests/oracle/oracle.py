@@ -51,12 +51,18 @@ CLASSIC_GROUP_RELEASES = (
 """The releases between 2.3 and 3.9 at which rules of classic groups change."""
 STREAMS_RELEASES = ("2.6.3", "3.2.3", "3.6.2", "3.9.2", "4.3.1")
 """Releases that represent the rules of Kafka Streams' task assignors."""
+CONNECT_RELEASES = (
+    *("2.3.1", "2.4.1", "2.5.1", "2.6.2", "2.7.0", "2.8.2", "3.3.2", "3.4.1", "3.5.2", "3.6.0", "3.9.2"),
+    *("4.3.1", "4.4.0"),
+)
+"""Releases of Connect workers: those at which the leader's rules change, and some between."""
 _ANY = "any"
 _SCALA_COORDINATOR = "kafka-2.4-3.4"
 _COORDINATOR = "kafka-4.x"
 """The modules that are built for each release whose coordinator is asked."""
+_CONNECT = "kafka-connect"
 _STREAMS = "kafka-streams"
-"""Likewise, for each release whose task assignors are asked."""
+"""Likewise, for each release whose workers or task assignors are asked."""
 _SCALA_2_12 = "kafka-scala-2.12"
 """The module that is built for each release below."""
 SCALA_2_12_BUILDS = {
@@ -132,6 +138,11 @@ def streams_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObjec
     The first case takes long on a busy machine: Mockito instruments classes.
     """
     return _answers(release, _built_for(release, _STREAMS), cases, seconds=120)
+
+
+def connect_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return what the workers of Connect clusters of a release since 2.3 are told; it is built first."""
+    return _answers(release, _built_for(release, _CONNECT), cases)
 
 
 def scala_2_12_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:

@@ -57,7 +57,11 @@ def member(
     """
     if subscription is None:
         subscription = encode_subscription(Subscription(topics, b"u", sent, 1, "r1"))
-    assignment = encode_assignment(Assignment(owned))
+    return stored_member(member_id, client, subscription, encode_assignment(Assignment(owned)))
+
+
+def stored_member(member_id: str, client: tuple[str | None, str], subscription: bytes, assignment: bytes) -> bytes:
+    """Return a member of a classic group, with what it sent to the leader and what the leader answered."""
     names = b"".join(map(_string, (member_id, *client, "/h")))
     fields = (struct.pack(">i", len(data)) + data for data in (subscription, assignment))
     return names + struct.pack(">ii", 300_000, 45_000) + b"".join(fields)

@@ -118,6 +118,14 @@ def _prevented(given: Given) -> DataFrame:
     return past.generation_members.transform(sim.prevention(past.generations))
 
 
+def _of_connect(given: Given) -> DataFrame:
+    workers, connectors = (
+        given.topics.sparkSession.read.json(str(EXAMPLES / "connect" / f"{name}.json"))
+        for name in ("workers", "connectors")
+    )
+    return sim.simulate_connect(workers, connectors, "rolling-restart", advice=True).connect_advice
+
+
 def _timed(given: Given) -> DataFrame:
     past = _past(given)
     return past.generation_members.transform(sim.timings(past.generations, past.episodes))
@@ -194,6 +202,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "show, a comparison": lambda given: sim.show(given.compared).splitlines(),
     "show, assignments": lambda given: sim.show(given.assigned).splitlines(),
     "simulate": lambda given: sim.simulate(given.members, given.topics, "leave").costs,
+    "simulate_connect": _of_connect,
     "simulated_rebalances": lambda given: given.members.transform(sim.simulated_rebalances("leave", given.topics)),
     "spread_keys": lambda given: given.records.transform(sim.spread_keys(6)),
     "strategies_long": lambda given: given.compared.transform(sim.strategies_long),

@@ -97,6 +97,7 @@ TIERS = (
     _with_oracle("live: partitioners", "test_live_partitioners.py", "partitioners/"),
     _with_oracle("live: protocol bytes", "test_live_protocol_bytes.py", "wire/"),
     _with_oracle("live: Kafka Streams", "test_live_streams.py", "streams/", "wire/"),
+    _with_oracle("live: Connect clusters", "test_live_connect.py", "connect/"),
     _with_oracle("live: offsets topic", "test_live_offsets_topic.py", "wire/"),
     _live(
         "live: other libraries' assignors",
@@ -157,6 +158,14 @@ TIERS = (
         "remedies on a broker",
         ("tests/real/test_remedies.py",),
         (*_CLUSTERS, *_PROGRAMS, *_OF_LIBRARIES, "rebalance_sim/engine/audit/"),
+    ),
+    Tier(
+        "a Connect cluster on a broker",
+        ("tests/real/test_connect_clusters.py",),
+        (
+            *(*_CLUSTERS, "rebalance_sim/kafka/connect/", "rebalance_sim/sources/connect/"),
+            *("rebalance_sim/engine/connect/", "rebalance_sim/kafka/wire/connect_protocol.py"),
+        ),
     ),
     Tier("predicted groups on a broker", ("tests/real/test_predicted_groups.py",), _CLUSTERS),
     Tier("migrations on a broker", ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),

@@ -3,59 +3,45 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from rebalance_sim.engine.audit.changes import is_possible
-from rebalance_sim.engine.audit.group import Group, TopicFacts
-from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.by_brokers import by_brokers
-from rebalance_sim.engine.groups.whole_groups import REJECT_REASON
+from rebalance_sim.engine.history.replayed_parts import OF_MEMBER, ReplayedParts
+from rebalance_sim.engine.simulation.rows import SimulationResult
 from rebalance_sim.engine.simulation.simulations import Simulations
+from rebalance_sim.engine.simulation.variations import LONG_SESSION_MS, ONE_PER_CONSUMER, Variation
 from rebalance_sim.engine.spark.driver_rows import map_batches
-from rebalance_sim.engine.tables.arrow import arrow_type
-from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
+from rebalance_sim.engine.tables.arrow import numbers, rows_of
 from rebalance_sim.kafka.brokers import Brokers, Clusters
-from rebalance_sim.kafka.clients.library import PROTOCOL
-from rebalance_sim.kafka.history.changes import Generation, Participant
-from rebalance_sim.kafka.history.replay import Replay, Step
-from rebalance_sim.kafka.wire.consumer_protocol import TopicPartition
-from rebalance_sim.tables import (
-    ADVICE,
-    BOOLEAN,
-    CLASSIC,
-    COSTS,
-    DEFAULT_PROTOCOL_TYPE,
-    ELECTIONS,
-    EVENTS,
-    INT,
-    LONG,
-    MEMBERS,
-    PREVENTION,
-    STRING,
-    TOPICS,
-    struct,
-)
+from rebalance_sim.kafka.clients.library import INSTANCE_ID, PROTOCOL, SESSION_TIMEOUT
+from rebalance_sim.kafka.history.causes import Cause
+from rebalance_sim.kafka.runtime.strings import Flags
+from rebalance_sim.tables import ADVICE, BOOLEAN, COSTS, INT, LONG, PREVENTION, STRING, struct
 
 _AT_ONCE = 100
 """Generations of an episode that are simulated together; a longer one is replayed in parts."""
 _GROUP = ("cluster", "group_id", "recreated")
+_COUNTED = ("generations", "rebalances", "unowned_ms")
+_SAVED = ("rebalances_saved", "unowned_ms_saved", "failing")
 _OF_PART = struct(
-    {"cluster": STRING, "group_id": STRING, "episode": INT, "generations": INT, "setting": STRING, "value": STRING}
-    | dict.fromkeys(("rebalances", "rebalances_saved", "unowned_ms", "unowned_ms_saved", "fails"), LONG)
+    {"cluster": STRING, "group_id": STRING, "episode": INT, "setting": STRING, "value": STRING}
+    | dict.fromkeys((*_COUNTED, *_SAVED), LONG)
     | {"possible": BOOLEAN}
 )
-_OF_AUDIT = ("host", "client_version", "protocol", "protocols_assumed", "subscribed_regex")
-"""Columns that decide, beside those of simulations, which settings a group can change."""
 _NOT_SENT = ("owned", "generation")
 SAVES = "possible AND rebalances_saved > 0 AND failing = 0"
 """The condition of rows of ``prevention`` about settings that would have prevented rebalances."""
-_SUMS = ("generations", "rebalances", "rebalances_saved", "unowned_ms", "unowned_ms_saved")
-_Row = dict[str, Any]
+_TRIED = ((INSTANCE_ID, ONE_PER_CONSUMER), (PROTOCOL, "consumer"), (SESSION_TIMEOUT, str(LONG_SESSION_MS)))
+"""Changes of clients that can prevent a rebalance.
+
+Under a cooperative assignor a group rebalances as often, and a shorter session timeout evicts members sooner.
+"""
+_RETURNS = (Cause.RESTARTED, Cause.REPLACED)
 
 
 @dataclass(frozen=True)
@@ -67,171 +53,101 @@ class Prevention:
 
     def __call__(self, generations: DataFrame, generation_members: DataFrame) -> DataFrame:
         """Return the rows of ``prevention``."""
-        wanted = dict.fromkeys((*self.simulations.columns, *_OF_AUDIT, "assigned"))
+        wanted = dict.fromkeys((*self.simulations.columns, *OF_MEMBER))
         member = F.struct(*(name for name in wanted if name not in _NOT_SENT)).alias("member")
         parts = _parts(generations, generation_members.select(*_GROUP, "generation", member))
         rows = map_batches(parts, self._batches, _OF_PART)
-        return rows.groupBy(*PREVENTION.names[:4]).agg(
-            F.count_distinct("episode").cast("int").alias("episodes"),
-            *(F.sum(name).alias(name) for name in _SUMS),
-            F.sum("fails").alias("failing"),
-            F.every("possible").alias("possible"),
+        possible = F.every("possible")
+        return (
+            rows.groupBy(*PREVENTION.names[:4])
+            .agg(
+                F.count_distinct("episode").cast("int").alias("episodes"),
+                *(F.sum(name).alias(name) for name in _COUNTED),
+                *(F.when(possible, F.sum(name)).alias(name) for name in _SAVED),
+                possible.alias("possible"),
+            )
+            .select(*PREVENTION.names)
         )
 
     def _batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        start_ms = self.simulations.scenario.settings.start_ms
         for brokers, batch in by_brokers(batches, self.simulations.clusters):
-            parts = [part for row in batch.to_pylist() if (part := _part(row, self._start_ms)) is not None]
-            if parts:
-                simulations = replace(self.simulations, clusters=Clusters(brokers), metadata=_topics(parts))
-                yield pa.RecordBatch.from_pylist(_saved(simulations, parts), to_arrow_schema(_OF_PART))
+            parts = ReplayedParts(batch, start_ms)
+            if len(parts.names):
+                yield pa.RecordBatch.from_struct_array(self._saved(brokers, parts))
 
-    @property
-    def _start_ms(self) -> int:
-        return self.simulations.scenario.settings.start_ms
+    def _saved(self, brokers: Brokers, parts: ReplayedParts) -> pa.StructArray:
+        """Simulate parts and return rows of ``_OF_PART``."""
+        possible = parts.possible(brokers, _TRIED)
+        simulations = self._simulations(brokers, parts, possible)
+        tables: dict[str, list[pa.StructArray]] = defaultdict(list)
+        for name, rows in simulations.tables([parts.nested(simulations.columns)]):
+            tables[name].append(rows)
+        if ADVICE.name not in tables:
+            return rows_of(_OF_PART, {"cluster": pa.array([], pa.string())})
+        advice, costs = (pa.concat_arrays(tables[name]) for name in (ADVICE.name, COSTS.name))
+        usual = costs.take(pc.index_in(advice.field("cluster"), costs.field("cluster")))
+        places = pc.index_in(advice.field("cluster"), parts.names)
+        changes = pc.index_in(advice.field("setting"), pa.array([setting for setting, _ in _TRIED]))
+        columns = {name: parts.rows.column(name).take(places) for name in ("cluster", "group_id", "episode")}
+        columns |= {name: usual.field(name) for name in ("rebalances", "unowned_ms")}
+        columns |= {name: advice.field(name) for name in ("setting", "value", "rebalances_saved", "unowned_ms_saved")}
+        columns["generations"] = parts.generations.take(places)
+        columns["failing"] = advice.field("fails").cast(pa.int8())
+        columns["possible"] = pa.array(possible[numbers(places), numbers(changes)])
+        return rows_of(_OF_PART, columns)
+
+    def _simulations(self, brokers: Brokers, parts: ReplayedParts, possible: Flags) -> Simulations:
+        """Return the simulations of parts, in which a change is tried where it is possible and may matter."""
+        matters = {
+            # A group of static members stays one.
+            INSTANCE_ID: parts.have_members(static=False),
+            # A dynamic member leaves the group when it stops, so that its session never expires.
+            SESSION_TIMEOUT: parts.have_members(static=True),
+        }
+        variations = {(each.setting, each.value): each for each in self.simulations.variations}
+        tried = [
+            _only_of(variations[change], parts.names.filter(pa.array(where & matters.get(change[0], True))))
+            for change, where in zip(_TRIED, possible.T, strict=True)
+            if change in variations
+        ]
+        return replace(self.simulations, clusters=Clusters(brokers), metadata=parts.topics, variations=tuple(tried))
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Consecutive generations of an episode."""
+def _only_of(variation: Variation, parts: pa.Array) -> Variation:
+    """Return a variation that is simulated for parts with these names alone, and as assumed only."""
 
-    row: _Row
-    replay: Replay
-    members: dict[str, _Row]
-    """All members by id."""
+    def changes(usual: SimulationResult) -> Flags:
+        is_chosen = numbers(pc.is_in(usual.batch.batch.clusters, value_set=parts)).astype(np.bool_)
+        return is_chosen & variation.changes(usual)
+
+    return replace(variation, changes=changes, has_ranges=False)
 
 
 def _parts(generations: DataFrame, members: DataFrame) -> DataFrame:
     """Return one row per part of an episode, with its generations and the one before it.
 
-    The members of an emptied group have no rows, so that generations decide which there are.
+    The members of an emptied group have no rows, so that generations decide which there are. Groups are left out in
+    which nothing can be prevented: every episode is one generation, for which no member came back.
     """
     classic = generations.where("type = 'classic' AND NOT rewritten")
     in_group = Window.partitionBy(*_GROUP).orderBy("generation")
     in_episode = Window.partitionBy(*_GROUP, "episode").orderBy("generation")
     part = F.struct("episode", ((F.row_number().over(in_episode) - 1) / _AT_ONCE).cast("int").alias("nth"))
-    placed = classic.select(*_GROUP, "generation", "completed_at_ms", part.alias("part"))
+    # The first generation that is seen is where the replay begins.
+    follows = (F.lag("episode").over(in_group) == F.col("episode")) & (F.row_number().over(in_group) > 2)
+    may_save = follows | F.col("cause").isin(*_RETURNS)
+    placed = classic.select(
+        *_GROUP, "generation", "completed_at_ms", part.alias("part"), may_save.alias("may_save")
+    ).withColumn("may_save", F.max("may_save").over(Window.partitionBy(*_GROUP)))
     parts = F.array_distinct(F.array_compact(F.array("part", F.lead("part").over(in_group))))
     nested = members.groupBy(*_GROUP, "generation").agg(F.collect_list("member").alias("members"))
-    of_parts = placed.withColumn("part", parts).join(nested, [*_GROUP, "generation"], "left")
+    of_parts = placed.withColumn("part", parts).where("may_save").join(nested, [*_GROUP, "generation"], "left")
     generation = F.struct("generation", "completed_at_ms", "members")
     return (
         of_parts.select(*_GROUP, "generation", "completed_at_ms", "members", F.explode("part").alias("part"))
         .groupBy(*_GROUP, "part")
         .agg(F.sort_array(F.collect_list(generation)).alias("generations"))
         .where(F.size("generations") > 1)
-        .select(*_GROUP[:2], "part.episode", "generations")
+        .select(*_GROUP, "part.episode", "generations")
     )
-
-
-def _part(row: _Row, start_ms: int) -> _Part | None:
-    """Return a part that can be replayed; None if times are unknown, or a member's topics."""
-    members = {member["member_id"]: member for each in row["generations"] for member in each["members"] or ()}
-    if any(member["subscription"] is None for member in members.values()):
-        return None
-    replay = Replay.of([_generation(each) for each in row["generations"]], start_ms)
-    return None if replay is None else _Part(row, replay, members)
-
-
-def _generation(row: _Row) -> Generation:
-    members = tuple(map(_participant, row["members"] or ()))
-    return Generation(row["generation"], members, at_ms=row["completed_at_ms"])
-
-
-def _participant(member: _Row) -> Participant:
-    names = (member["member_id"], member["instance_id"], member["client_id"] or "", member["host"] or "")
-    timeouts = (member["session_timeout_ms"], member["rebalance_timeout_ms"])
-    assigned = None if member["assigned"] is None else _partitions(member["assigned"])
-    return Participant(*names, *timeouts, topics=tuple(member["subscription"]), assigned=assigned)
-
-
-def _partitions(rows: Iterable[_Row]) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(row["topic"], row["partition"]) for row in rows)
-
-
-def _topics(parts: list[_Part]) -> TopicMetadata:
-    """Return the topics of each part, whose number stands for its cluster."""
-    rows = [
-        {"cluster": str(number), "topic": topic, "partitions": partitions}
-        for number, part in enumerate(parts)
-        for topic, partitions in part.replay.partitions.items()
-    ]
-    return TopicMetadata(pa.Table.from_pylist(rows, to_arrow_schema(TOPICS.schema)))
-
-
-def _saved(simulations: Simulations, parts: list[_Part]) -> list[_Row]:
-    """Simulate parts and return rows of ``_OF_PART``."""
-    costs: dict[str, _Row] = {}
-    advice: list[_Row] = []
-    for name, rows in simulations.tables([_nested(simulations, parts)]):
-        if name == COSTS.name:
-            costs |= {row["cluster"]: row for row in rows.to_pylist() if row["error"] is None}
-        elif name == ADVICE.name:
-            advice += rows.to_pylist()
-    # A part in which the group never has a member has no advice.
-    simulated = {row["cluster"]: parts[int(row["cluster"])] for row in advice}
-    groups = {number: _group(part, simulations.clusters.others) for number, part in simulated.items()}
-    return [
-        _row(simulated[row["cluster"]].row, costs[row["cluster"]], row)
-        | {"possible": _can_change(groups[row["cluster"]], row["setting"], row["value"])}
-        for row in advice
-    ]
-
-
-def _can_change(group: Group, setting: str, value: str) -> bool:
-    """Return whether a group can make a change, whichever of the libraries that they may have its clients use."""
-    if setting == PROTOCOL and group.migration.assumes:
-        return False
-    return is_possible(group, setting, value, Thresholds())
-
-
-def _group(part: _Part, brokers: Brokers) -> Group:
-    """Return the group as an audit would see it in the last generation that has members."""
-    last = next(each["members"] for each in reversed(part.row["generations"]) if each["members"])
-    columns = dict.fromkeys(MEMBERS.names)
-    rows: dict[str, list[_Row]] = defaultdict(list)
-    rows[MEMBERS.name] = [columns | {"protocol_type": DEFAULT_PROTOCOL_TYPE} | member for member in last]
-    leader = next((member["member_id"] for member in last if member["join_order"] == 0), None)
-    election = {"type": CLASSIC, "protocol": last[0]["protocol"], "leader_id": leader, "members": len(last)}
-    rows[ELECTIONS.name] = [dict.fromkeys(ELECTIONS.names) | election | {"refused": []}]
-    return Group(part.row["cluster"], part.row["group_id"], rows, brokers, TopicFacts())
-
-
-def _row(of: _Row, usual: _Row, advice: _Row) -> _Row:
-    names = {name: of[name] for name in ("cluster", "group_id", "episode")}
-    figures = {name: advice[name] for name in ("setting", "value", "rebalances_saved", "unowned_ms_saved")}
-    figures |= {name: usual[name] for name in ("rebalances", "unowned_ms")}
-    return names | figures | {"generations": len(of["generations"]) - 1, "fails": int(advice["fails"])}
-
-
-def _nested(simulations: Simulations, parts: list[_Part]) -> pa.RecordBatch:
-    """Return parts as groups with the members of their first generation and with events."""
-    members = [field for field in arrow_type(MEMBERS.schema) if field.name in simulations.columns]
-    events = [*arrow_type(EVENTS.schema), pa.field("row", pa.string())]
-    columns = {
-        "cluster": (pa.string(), [str(number) for number in range(len(parts))]),
-        "group_id": (pa.string(), [part.row["group_id"] for part in parts]),
-        "members": (pa.list_(pa.struct(members)), [list(_first_members(part)) for part in parts]),
-        "rejected_members": (pa.int32(), [0] * len(parts)),
-        REJECT_REASON: (pa.string(), [None] * len(parts)),
-        "events": (pa.list_(pa.struct(events)), [[_event(part, step) for step in part.replay.steps] for part in parts]),
-    }
-    return pa.RecordBatch.from_arrays([pa.array(rows, of) for of, rows in columns.values()], names=list(columns))
-
-
-def _first_members(part: _Part) -> Iterator[_Row]:
-    """Yield the members with which a part begins; they own what they were assigned."""
-    first = part.row["generations"][0]
-    for member in first["members"] or ():
-        name = member["instance_id"] or member["member_id"]
-        yield member | {"member_id": name, "owned": member["assigned"], "generation": first["generation"]}
-
-
-def _event(part: _Part, step: Step) -> _Row:
-    """Return a row of events."""
-    row: _Row = {"at_ms": step.at_ms, "event": step.kind.value, "member_id": step.consumer, "row": ""}
-    if step.topic:
-        return row | {"topic": step.topic, "partitions": step.partitions}
-    member = part.members[step.member_id] if step.member_id else {}
-    described = ("subscription", "protocols", "instance_id", "client_id", "rack", "session_timeout_ms")
-    configured = {name: member.get(name) for name in (*described, "rebalance_timeout_ms")}
-    return row | configured | {"down_ms": step.down_ms}

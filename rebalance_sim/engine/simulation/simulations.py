@@ -206,7 +206,7 @@ class Simulations:
     def _at_longest(self, batch: SimulationBatch, strategy: str, chosen: Flags) -> dict[Variation, pa.ListArray]:
         """Return what other settings save the chosen groups at the ends of the ranges of what the scenario assumes."""
         ranges, tried = with_range(self.scenario), [each for each in self.variations if each.has_ranges]
-        if not chosen.any() or not ranges:
+        if not (chosen.any() and ranges and tried):
             return {}
         part = batch.of_groups(chosen)
 

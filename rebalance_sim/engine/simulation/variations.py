@@ -13,7 +13,7 @@ from rebalance_sim.kafka.simulation.batch_state import field
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.releases import CoordinatorRules, KafkaVersion
 
-_SHORT_SESSION_MS, _LONG_SESSION_MS = 10_000, 120_000
+_SHORT_SESSION_MS, LONG_SESSION_MS = 10_000, 120_000
 _LONG_DELAY_MS = 10_000
 ONE_PER_CONSUMER = "one per consumer"
 """The value of ``group.instance.id``, which differs from consumer to consumer."""
@@ -86,7 +86,7 @@ def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ..
     static = replace(scenario, consumers=replace(consumers, static=True))
     tried = [
         with_session(_SHORT_SESSION_MS),
-        with_session(_LONG_SESSION_MS),
+        with_session(LONG_SESSION_MS),
         Variation(
             "group.initial.rebalance.delay.ms",
             str(_LONG_DELAY_MS),

@@ -17,8 +17,10 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.history.timings import Bound, Timing
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
+from rebalance_sim.kafka.wire.connect_protocol import CONNECT_PROTOCOLS
 from rebalance_sim.tables import (
     CLUSTERS,
+    CONNECTORS,
     EVENTS,
     INPUTS,
     KEYS,
@@ -31,6 +33,7 @@ from rebalance_sim.tables import (
     TIMINGS,
     TOPICS,
     TOPICS_AFTER,
+    WORKERS,
     Table,
 )
 from rebalance_sim.tables import Column as TableColumn
@@ -285,6 +288,7 @@ _TOPIC_CHECKS = (
 _UNKNOWN_CLIENT = when(
     f"NOT {one_of('client', CLIENTS)}", message(f"client '{{client}}' is not known; allowed: {', '.join(CLIENTS)}")
 )
+_TOO_MANY_TASKS = when(f"tasks > {MAX_PARTITIONS}", message(f"tasks is {{tasks}}; allowed: 0 to {MAX_PARTITIONS}"))
 _CHECKS = {
     EVENTS.name: _event_checks(),
     TOPICS.name: _TOPIC_CHECKS,
@@ -294,6 +298,12 @@ _CHECKS = {
     # Kafka answers -1 for a partition without a committed offset (OffsetFetchResponse.INVALID_OFFSET).
     OFFSETS.name: (*_below(0, "partition"), *_below(-1, "committed"), *_below(0, "end")),
     RECORDS.name: (_UNKNOWN_CLIENT, *_below(0, "value_bytes")),
+    WORKERS.name: (
+        *_one_of(CONNECT_PROTOCOLS, "protocol"),
+        *_below(0, "max_delay_ms", "pending_delay_ms"),
+        *_below(1, "session_timeout_ms"),
+    ),
+    CONNECTORS.name: (*_below(0, "tasks"), _TOO_MANY_TASKS),
     KEYS.name: (_UNKNOWN_CLIENT,),
     TIMINGS.name: (
         *_one_of(Timing, "timing"),

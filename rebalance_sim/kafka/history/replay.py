@@ -11,8 +11,8 @@ from enum import StrEnum
 
 from rebalance_sim.kafka.history.changes import Change, Generation, GroupHistory
 
-FIRST_MS = 10_000
-"""Simulated time of the generation with which a replay begins."""
+_FIRST_MS = 10_000
+"""Simulated time of the second generation: before, the group is stable, however long."""
 
 
 class StepKind(StrEnum):
@@ -54,7 +54,7 @@ class Replay:
     >>> generations = [Generation(number, members, at_ms=at_ms) for number, (members, at_ms) in times.items()]
     >>> replay = Replay.of(generations, start_ms=1_000)
     >>> [(step.at_ms, step.kind.value, step.consumer, step.down_ms) for step in replay.steps]
-    [(70000, 'restart', 'c-1', 14000)]
+    [(10000, 'restart', 'c-1', 14000)]
     """
 
     start_ms: int
@@ -78,7 +78,7 @@ class Replay:
             return None
         replay, history = cls(start_ms), GroupHistory()
         for generation, time in zip(generations, known, strict=True):
-            replay._add(history.next(generation), history.consumers, FIRST_MS + time - known[0])
+            replay._add(history.next(generation), history.consumers, _FIRST_MS + time - known[1])
         replay.steps += [Step(at_ms, StepKind.LEAVE, name) for name, at_ms in replay._left.items()]
         replay.steps.sort(key=lambda step: step.at_ms)
         return replay

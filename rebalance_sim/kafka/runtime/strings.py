@@ -68,6 +68,11 @@ class Strings(NamedTuple):
         return [data[low:high].decode() for low, high in pairwise(self.offsets.tolist())]
 
 
+def java_key(text: str) -> bytes:
+    """Return a key that sorts like ``String.compareTo``: by UTF-16 code units."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
 def _read_only(array: NDArray[_Number]) -> NDArray[_Number]:
     view = array.view()
     view.flags.writeable = False

@@ -14,6 +14,9 @@ OFFERS = f"{' or '.join(SERVER_ASSIGNORS)} alone, or assignors of the consumer"
 NEXT_BOUNCE = "next-bounce"
 """The event that waits until all restarted consumers are back and every partition has an owner."""
 
+CONFIGURE = "configure"
+"""The event that changes a connector of a Connect cluster; groups of consumers have no such event."""
+
 
 def is_offer(protocols: Sequence[str]) -> bool:
     """Return whether a consumer may offer these protocols.
@@ -69,6 +72,10 @@ class ScenarioStep:
     add: int = 0
     """For grow: the number of new partitions."""
     error: str = "NONE"
+    connector: str = ""
+    """For configure."""
+    tasks: int | None = None
+    """For configure: the connector's number of tasks; None if it is deleted."""
 
 
 @dataclass(frozen=True)

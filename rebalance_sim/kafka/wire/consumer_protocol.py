@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.runtime.hash_order import java_compute_if_absent_order, java_order, java_table_size
-from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
+from rebalance_sim.kafka.runtime.strings import Strings, java_hashes, java_key
 from rebalance_sim.kafka.wire.readable import INT16, INT32, LONGEST_STRING, Readable, SchemaError
 from rebalance_sim.releases import NEWEST, ConsumerWriter, KafkaVersion, kafka_version
 
@@ -262,8 +262,8 @@ def encode_subscription(
     version = _written_version(version)
     topics, owned = list(subscription.topics), tuple(subscription.owned or ())
     if kafka.consumer_writer >= ConsumerWriter.SORTED_SUBSCRIPTIONS:
-        topics.sort(key=_java_order)
-        by_topic = _by_topic_in_order(sorted(owned, key=lambda part: (_java_order(part.topic), part.partition)))
+        topics.sort(key=java_key)
+        by_topic = _by_topic_in_order(sorted(owned, key=lambda part: (java_key(part.topic), part.partition)))
     else:
         by_topic = _by_topic_hashed(owned, kafka)
     parts = [_int16(version), _int32(len(subscription.topics)), *map(_string, topics), _bytes(subscription.user_data)]
@@ -316,11 +316,6 @@ def _written_version(version: int) -> int:
     if version < 0:
         raise SchemaError(f"version {version} is not supported")
     return min(version, NEWEST_VERSION)
-
-
-def _java_order(name: str) -> bytes:
-    """Return a key that sorts like ``String.compareTo``: by UTF-16 code units."""
-    return name.encode("utf-16-be", "surrogatepass")
 
 
 def _by_topic_in_order(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

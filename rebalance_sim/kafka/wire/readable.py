@@ -13,6 +13,8 @@ SMALLEST_STRING = 2
 """Bytes of an empty string in versions that are not flexible."""
 LONGEST_STRING = 0x7FFF
 _INT8, _INT64 = struct.Struct(">b"), struct.Struct(">q")
+_NULL_SIZE = INT32.pack(-1)
+"""The length of a null array in versions that are not flexible."""
 _UUID_BYTES = 16
 _MOST_VARINT_BITS = 28
 """The shift of the last of at most five bytes of a 32-bit varint (``ByteUtils.readUnsignedVarint``)."""
@@ -84,6 +86,13 @@ class Readable:
         if size < 0 or size * item_bytes > self.left:
             raise self.error(field, f"array of {size} items, {self.left} bytes are left", at)
         return size
+
+    def nullable_size(self, field: str, item_bytes: int) -> int:
+        """Read the length of an array that may be null, which counts as empty."""
+        if self._data[self._position : self._position + INT32.size] == _NULL_SIZE:
+            self._position += INT32.size
+            return 0
+        return self.size(field, item_bytes)
 
     def string(self, field: str) -> str:
         """Read a string that must not be null."""

@@ -367,26 +367,28 @@ class _Group:
         stated = self._reading.as_stated.clients.of(self.group_id, member.client_id)
         names = (member.member_id, member.group_instance_id, member.client_id, member.client_host)
         timeouts = (member.session_timeout_ms, member.rebalance_timeout_ms)
-        columns: Values = client_columns(signs, stated)
         participant = Participant(*names, *timeouts, sent=member.subscription)
         if group.protocol_type != DEFAULT_PROTOCOL_TYPE:
-            return _Sent(member, context, {**columns, "subscription": []}, participant._replace(topics=()))
-        problem = None
+            columns = {**client_columns(signs, stated), "subscription": []}
+            return _Sent(member, context, columns, participant._replace(topics=()))
+        shown: Values = {}
+        sent = problem = None
         try:
             if member.subscription is not None:
                 sent = decode_sent_subscription(member.subscription)
-                columns = columns_of_sent(signs, sent, stated)
                 data = member_data(sent.content, group.protocol)
                 owned = None if data.owned is None else [each._asdict() for each in data.owned]
-                columns |= {"owned": owned, "owned_generation": data.generation}
+                shown |= {"owned": owned, "owned_generation": data.generation}
                 participant = participant._replace(topics=sent.content.topics, owned=sent.content.owned or ())
             if member.assignment is not None:
                 # The assignment is empty if the leader left the member out.
                 assigned = decode_assignment(member.assignment).partitions if member.assignment else ()
-                columns["assigned"] = [each._asdict() for each in assigned]
+                shown["assigned"] = [each._asdict() for each in assigned]
                 participant = participant._replace(assigned=assigned)
         except SchemaError as error:
             problem = str(error)
+        columns = client_columns(signs, stated) if sent is None else columns_of_sent(signs, sent, stated)
+        columns |= shown
         participant = participant._replace(library=(columns["client_library"], columns["client_version"]))
         return _Sent(member, context, columns, participant, problem)
 

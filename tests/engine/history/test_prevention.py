@@ -1,14 +1,16 @@
 """Past episodes simulated again under other settings."""
 
+from functools import reduce
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from rebalance_sim import prevention
 from rebalance_sim.tables import GENERATION_MEMBERS, GENERATIONS, PREVENTION
 from tests.support.rows import contents, table
 
-STATIC, COOPERATIVE, SESSION = "group.instance.id", "partition.assignment.strategy", "session.timeout.ms"
+STATIC, PROTOCOL, SESSION = "group.instance.id", "group.protocol", "session.timeout.ms"
 MINUTE = 60_000
 
 
@@ -69,29 +71,37 @@ def by_setting(spark: SparkSession, past: Past) -> dict[str, Row]:
     generations, members = past.tables(spark)
     prevented = members.transform(prevention(generations))
     assert prevented.columns == PREVENTION.names
-    return {row["setting"]: row for row in prevented.where("value <> '120000'").collect()}
+    return {row["setting"]: row for row in prevented.collect()}
 
 
 def test_static_membership_would_have_prevented_a_rolling_restarts_rebalances(spark: SparkSession) -> None:
     rows = by_setting(spark, rolling_restart())
     assert {(row["episodes"], row["generations"], row["rebalances"]) for row in rows.values()} == {(1, 6, 6)}
     assert rows[STATIC]["rebalances_saved"] == 6
-    assert rows[COOPERATIVE]["rebalances_saved"] < 0
     assert rows[STATIC]["failing"] == 0
+    assert rows[SESSION]["rebalances_saved"] == rows[SESSION]["unowned_ms_saved"] == 0
 
 
-def test_what_the_clients_lack_is_marked(spark: SparkSession) -> None:
-    """kafka-go has neither static members nor a sticky assignor; Java has both."""
+def test_what_the_clients_lack_is_marked_and_not_simulated(spark: SparkSession) -> None:
+    """kafka-go has neither static members nor the consumer protocol; Java has both."""
     java, other = (by_setting(spark, rolling_restart(client_library=name)) for name in ("java", "kafka-go"))
-    assert {name for name, row in java.items() if row["possible"]} == {STATIC, COOPERATIVE, "group.protocol", SESSION}
+    assert {name for name, row in java.items() if row["possible"]} == {STATIC, PROTOCOL, SESSION}
     assert {name for name, row in other.items() if row["possible"]} == {SESSION}
+    assert {name for name, row in other.items() if row["rebalances_saved"] is None} == {STATIC, PROTOCOL}
+    assert other[STATIC]["rebalances"] == 6
 
 
-def test_static_members_have_nothing_to_save(spark: SparkSession) -> None:
+def test_static_members_have_nothing_to_save_but_with_a_longer_session(spark: SparkSession) -> None:
+    """Each is away for 70 seconds, longer than its session."""
     past = Past(instance_ids=True)
     past.add(0, "a", "b")
-    past.add(MINUTE, "a", "b", "c")
-    assert by_setting(spark, past)[STATIC]["rebalances_saved"] == 0
+    past.add(10 * MINUTE, "b")
+    past.add(10 * MINUTE + 70_000, "b", "a.2")
+    past.add(12 * MINUTE, "a.2")
+    past.add(12 * MINUTE + 70_000, "a.2", "b.2")
+    rows = by_setting(spark, past)
+    assert rows[STATIC]["rebalances_saved"] == rows[STATIC]["unowned_ms_saved"] == 0
+    assert rows[SESSION]["rebalances_saved"] > 0
 
 
 def test_a_crash_loop_is_replayed_in_parts(spark: SparkSession) -> None:
@@ -116,6 +126,29 @@ def test_scaling_cannot_be_prevented(spark: SparkSession) -> None:
     assert row["rebalances_saved"] <= 1
 
 
+@pytest.mark.parametrize(("cause", "is_simulated"), [("members joined and left", False), ("member restarted", True)])
+def test_a_single_rebalance_is_simulated_if_a_member_came_back(
+    spark: SparkSession, cause: str, is_simulated: bool
+) -> None:
+    past = Past()
+    past.add(0, "a", "b")
+    past.add(10 * MINUTE, "a", "b.2", episode=2)
+    past.generations[-1]["cause"] = cause
+    assert (by_setting(spark, past) != {}) == is_simulated
+
+
+def test_time_between_episodes_is_not_simulated(spark: SparkSession) -> None:
+    """The simulated time decides how often heartbeats are sent, and with that all times that follow."""
+    soon, late = Past(), Past()
+    for past, after_ms in ((soon, 10 * MINUTE), (late, 1_000 * MINUTE)):
+        past.add(0, "a", "b")
+        past.add(after_ms, "b", episode=2)
+        past.add(after_ms + 20_000, "b", "a.2", episode=2)
+    rows, same = (by_setting(spark, past) for past in (soon, late))
+    assert rows == same
+    assert rows[STATIC]["rebalances_saved"] == 2
+
+
 def test_a_group_that_never_has_members_has_nothing_to_replay(spark: SparkSession) -> None:
     past = Past()
     past.add(0)
@@ -134,8 +167,13 @@ def test_generations_without_a_time_are_not_replayed(spark: SparkSession) -> Non
     assert by_setting(spark, past) == {}
 
 
-def test_any_order_of_rows_gives_the_same(spark: SparkSession) -> None:
+def test_neither_the_order_of_rows_nor_other_groups_change_the_result(spark: SparkSession) -> None:
     generations, members = rolling_restart().tables(spark)
     again = spark.createDataFrame(members.collect()[::-1], members.schema).repartition(5)
     turned = spark.createDataFrame(generations.collect()[::-1], generations.schema)
-    assert contents(again.transform(prevention(turned))) == contents(members.transform(prevention(generations)))
+    alone = contents(members.transform(prevention(generations)))
+    assert contents(again.transform(prevention(turned))) == alone
+    others = [rolling_restart(group_id=f"group-{number}").tables(spark) for number in range(3)]
+    among = prevention(reduce(DataFrame.union, [generations, *(each for each, _ in others)]))
+    together = reduce(DataFrame.union, [*(each for _, each in others), members]).transform(among)
+    assert contents(together.where("group_id = 'g'")) == alone

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from urllib.error import URLError
 
 from tests.support.cluster.broker import HOST, TOOLS, Broker, free_ports
@@ -35,28 +36,78 @@ def connect_worker(
     broker: Broker, group: str, connectors: Mapping[str, Mapping[str, str]], directory: Path
 ) -> Iterator[None]:
     """Run a worker of a Connect cluster with these connectors, by name; it answers when this returns."""
-    (port,) = free_ports(1)
-    address = f"http://{HOST}:{port}"
-    properties = directory / "connect.properties"
-    settings = {
-        "bootstrap.servers": broker.bootstrap_servers,
-        "group.id": group,
-        "listeners": address,
-        "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
-        "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
-        # The connectors are on the classpath.
-        "plugin.discovery": "only_scan",
-    }
-    for each in _INTERNAL_TOPICS:
-        settings |= {f"{each}.storage.topic": f"{group}.{each}", f"{each}.storage.replication.factor": "1"}
-    properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-    command = [*_programs(broker), "org.apache.kafka.connect.cli.ConnectDistributed", str(properties)]
-    with _process(command, directory / "connect.log"):
-        until("Connect answers", lambda: _answers(f"{address}/connectors"))
+    with ConnectWorker(broker, group, directory) as worker:
         for name, connector in connectors.items():
-            accepted = partial(_answers, f"{address}/connectors/{name}/config", connector)
-            until(f"connector {name} is accepted", accepted)
+            worker.configure(name, connector)
         yield
+
+
+class ConnectWorker:
+    """A worker of a Connect cluster, which answers once it is entered, and can be ended and started again."""
+
+    def __init__(
+        self, broker: Broker, group: str, directory: Path, settings: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        (port,) = free_ports(1)
+        self.address = f"{HOST}:{port}"
+        self._broker, self._log = broker, directory / "connect.log"
+        self._properties = directory / "connect.properties"
+        internal = {
+            f"{each}.storage.{name}": value
+            for each in _INTERNAL_TOPICS
+            for name, value in (("topic", f"{group}.{each}"), ("replication.factor", "1"))
+        }
+        own = {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": group,
+            "listeners": f"http://{self.address}",
+            "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+            "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+            # The connectors are on the classpath.
+            "plugin.discovery": "only_scan",
+        }
+        lines = (f"{name}={value}\n" for name, value in (own | internal | dict(settings)).items())
+        self._properties.write_text("".join(lines))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether its process was started, and not ended."""
+        return self._process is not None
+
+    def __enter__(self) -> ConnectWorker:
+        """Start the worker, and wait until it answers."""
+        command = [*_programs(self._broker), "org.apache.kafka.connect.cli.ConnectDistributed", str(self._properties)]
+        self._process = _started(command, self._log)
+        until("Connect answers", lambda: _answers(f"http://{self.address}/connectors"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the worker, if it runs."""
+        self.close()
+
+    def close(self) -> None:
+        """Let the worker leave its cluster, and end its process."""
+        if self._process is not None:
+            _end(self._process)
+            self._process = None
+
+    def kill(self) -> None:
+        """End the worker's process without closing it."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    def configure(self, connector: str, configuration: Mapping[str, str]) -> None:
+        """Create or change a connector."""
+        accepted = partial(_answers, f"http://{self.address}/connectors/{connector}/config", configuration)
+        until(f"connector {connector} is accepted", accepted)
+
+    def connectors(self) -> bytes:
+        """Return what the REST API says of all connectors."""
+        with urllib.request.urlopen(f"http://{self.address}/connectors?expand=info&expand=status") as answer:
+            return bytes(answer.read())
 
 
 @contextmanager
@@ -74,19 +125,27 @@ def _programs(broker: Broker) -> list[str]:
 
 @contextmanager
 def _process(command: Sequence[str], log: Path) -> Iterator[None]:
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, env=java_environment()
-        )
+    process = _started(command, log)
     try:
         yield
     finally:
-        process.terminate()
-        try:
-            process.wait(timeout=_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        _end(process)
+
+
+def _started(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, env=java_environment()
+        )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(timeout=_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _answers(url: str, configuration: Mapping[str, str] | None = None) -> bool:

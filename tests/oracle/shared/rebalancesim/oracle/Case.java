@@ -38,6 +38,7 @@ record Case(
             case "murmur2", "default-partitioner", "built-in-partitioner", "producer" -> "ProducerAnswers";
             case "coordinator" -> "CoordinatorAnswers";
             case "offsets-topic" -> "OffsetsTopicAnswers";
+            case "connect" -> "ConnectAnswers";
             default -> "GroupAnswers";
         };
     }

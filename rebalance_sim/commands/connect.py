@@ -1,0 +1,127 @@
+"""``connect``: predict where the connectors and tasks of Kafka Connect clusters run, and what a scenario costs them."""
+
+from argparse import Namespace
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from rebalance_sim.api.connect import simulate_connect
+from rebalance_sim.commands.brokers import clusters_of, untested_releases
+from rebalance_sim.commands.connect_summary import summarise_assignments, summarise_costs, summarise_delays
+from rebalance_sim.commands.console import print_summary
+from rebalance_sim.commands.new_runs import new_run
+from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.summary import summarise_run
+from rebalance_sim.commands.validation.connect import scenario_played
+from rebalance_sim.engine.runs.run import Run, earlier_assumptions
+from rebalance_sim.engine.spark.driver_rows import driver_rows
+from rebalance_sim.engine.tables.inputs import no_rejects, union
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.simulation.scenario import Scenario
+from rebalance_sim.sources.connect.rest_output import read_rest_output
+from rebalance_sim.sources.connect.stored_workers import (
+    ASSUMED_CONNECTORS,
+    ASSUMED_DELAY,
+    connectors_that_run,
+    read_workers,
+)
+from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
+from rebalance_sim.sources.offsets_topic.dump import open_dump
+from rebalance_sim.tables import (
+    CONNECT_ADVICE,
+    CONNECT_COSTS,
+    CONNECT_REBALANCES,
+    CONNECTORS,
+    REJECTS,
+    TASK_ASSIGNMENTS,
+    WORKERS,
+)
+
+_STEPS = "scenario"
+_WITHOUT_IDS = (
+    "member ids, leader and join order are unknown: the addresses of workers are used. Which worker stops tasks, "
+    "and which one leads next, may differ"
+)
+_MEMORY = (
+    "the leader of each cluster remembers what runs now; what is configured and runs nowhere is lost if a delay is "
+    "pending, and new otherwise"
+)
+
+
+def run(spark: SparkSession, options: Namespace) -> None:
+    """Read workers and connectors, play the scenario, and write all tables of the run."""
+    scenario, bad_steps = scenario_played(options)
+    run = new_run(spark, "connect", options)
+    source = _source(spark, run, options)
+    clusters = clusters_of(options, run.read)
+    played = simulate_connect(
+        source.workers, source.connectors, scenario, options.advice, kafka_version=clusters, seed=options.seed
+    )
+    run.begin()
+    run.report_progress(f"playing {scenario.name if scenario else 'a rebalance'} in Connect clusters")
+    names = [CONNECT_COSTS.name, CONNECT_REBALANCES.name, TASK_ASSIGNMENTS.name]
+    names += [CONNECT_ADVICE.name] if options.advice else []
+    tables = {name: run.write(name, played[name]) for name in names}
+    steps = [{"table": _STEPS, "row": step.row, "reason": step.reason} for step in bad_steps]
+    rejected_steps = driver_rows(spark, pa.Table.from_pylist(steps, to_arrow_schema(REJECTS.schema)), REJECTS.schema)
+    bad = write_rejects(run, union([played[REJECTS.name], source.rejects, rejected_steps]), options.on_bad_input)
+    unread = run.number_of(source.rejects)
+    for table, rows, more in ((WORKERS, source.workers, unread), (CONNECTORS, source.connectors, 0)):
+        count = run.number_of(rows) + more
+        run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
+    if scenario is not None:
+        run.count_rows(_STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[_STEPS])
+    run.assumptions = [*source.assumptions, *untested_releases(clusters), _MEMORY, *_assumed_times(scenario)]
+    run.finish()
+    lines = summarise_costs(tables[CONNECT_COSTS.name], tables[CONNECT_REBALANCES.name])
+    lines += summarise_assignments(tables[TASK_ASSIGNMENTS.name])
+    lines += summarise_delays(tables[CONNECT_ADVICE.name]) if options.advice else []
+    print_summary(lines + summarise_run(run))
+
+
+class Source(NamedTuple):
+    """Workers and connectors, the rows of workers that could not be read, and what is assumed."""
+
+    workers: DataFrame
+    connectors: DataFrame
+    rejects: DataFrame
+    assumptions: list[str]
+
+
+def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
+    """Read the workers and the connectors from where the options say."""
+    given = run.read(CONNECTORS, options.connectors, options.format) if options.connectors else None
+    if options.workers:
+        assert given is not None
+        workers = run.read(WORKERS, options.workers, options.format)
+        return Source(workers, given, no_rejects(spark), earlier_assumptions(spark, options.workers))
+    if options.rest_output:
+        rows = read_rest_output(options.rest_output, options.cluster, options.group)
+        workers, connectors = (
+            driver_rows(spark, pa.Table.from_pylist(of, to_arrow_schema(table.schema)), table.schema)
+            for of, table in zip(rows, (WORKERS, CONNECTORS), strict=True)
+        )
+        return Source(workers, given or connectors, no_rejects(spark), [_WITHOUT_IDS])
+    dump = open_dump(spark, options.offsets_topic, _client_properties(options))
+    if dump.lines is not None:
+        raise UserError("--offsets-topic: text does not have what workers run; give Parquet, or kafka:HOST:PORT")
+    workers, rejects = read_workers(dump.records, options.cluster)
+    if given is not None:
+        return Source(workers, given, rejects, [ASSUMED_DELAY])
+    return Source(workers, connectors_that_run(workers), rejects, [ASSUMED_CONNECTORS, ASSUMED_DELAY])
+
+
+def _client_properties(options: Namespace) -> dict[str, str] | None:
+    return dict(read_client_properties(options.command_config)) if options.command_config else None
+
+
+def _assumed_times(scenario: Scenario | None) -> list[str]:
+    if scenario is None:
+        return []
+    times = scenario.settings
+    return [
+        f"workers rejoin within heartbeat_interval_ms {times.heartbeat_interval_ms}, and join start_ms {times.start_ms}"
+        " after their process has started; connectors and tasks start and stop at once"
+    ]

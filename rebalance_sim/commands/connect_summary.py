@@ -1,0 +1,128 @@
+"""What ``connect`` prints at the end of a run."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from rebalance_sim.commands.console import Line, Table
+from rebalance_sim.wording import plural
+
+SHOWN = 10
+"""Rows of each table that are printed."""
+
+
+def summarise_costs(costs: DataFrame, rebalances: DataFrame) -> list[Line]:
+    """Return the costs of all clusters, the most expensive first, and the rebalances of the first."""
+    rows = costs.orderBy(F.desc_nulls_last("downtime_ms"), "cluster", "group_id").limit(SHOWN).collect()
+    total = costs.agg(
+        F.count("*").alias("clusters"),
+        F.sum("rebalances").alias("rebalances"),
+        F.sum("downtime_ms").alias("downtime_ms"),
+        F.count_if(~F.col("stable")).alias("unstable"),
+        F.count("error").alias("failed"),
+    ).first()
+    assert total is not None
+    lines: list[Line] = [
+        f"{plural(total['clusters'], 'Connect cluster')}, {plural(total['rebalances'] or 0, 'rebalance')}, "
+        f"{_seconds(total['downtime_ms'] or 0)} of downtime over all connectors and tasks"
+    ]
+    if total["unstable"]:
+        lines.append(
+            f"  warning: {plural(total['unstable'], 'cluster')} with connectors or tasks that run nowhere at the end"
+        )
+    if total["failed"]:
+        lines.append(f"  {plural(total['failed'], 'cluster')} cannot be simulated (see column error of connect_costs)")
+    header = (
+        "group",
+        "workers",
+        "tasks",
+        "rebalances",
+        "started",
+        "moved",
+        "longest downtime",
+        "unassigned",
+        "stable at",
+    )
+    shown = [row for row in rows if row["error"] is None]
+    body = [
+        (
+            *(row["group_id"], row["workers"], row["tasks"], row["rebalances"], row["started"], row["moved"]),
+            *(_seconds(row["longest_downtime_ms"]), row["unassigned"], _seconds(row["stable_ms"])),
+        )
+        for row in shown
+    ]
+    lines += [Table.of_clusters(header, body, [row["cluster"] for row in shown])] if body else []
+    return [*lines, *(_rebalances_of(rebalances, shown[0]["cluster"], shown[0]["group_id"]) if shown else [])]
+
+
+def _rebalances_of(rebalances: DataFrame, cluster: str, group: str) -> list[Line]:
+    of_cluster = rebalances.where((F.col("cluster") == cluster) & (F.col("group_id") == group))
+    rows = of_cluster.orderBy("rebalance").limit(SHOWN).collect()
+    if not rows:
+        return []
+    header = ("at", "reason", "leader", "workers", "started", "stopped", "unassigned", "next rebalance in")
+    body = [
+        (
+            *(_seconds(row["at_ms"]), row["reason"], row["leader"], row["workers"], row["started"], row["stopped"]),
+            *(row["unassigned"], _seconds(row["delay_ms"]) if row["delay_ms"] else None),
+        )
+        for row in rows
+    ]
+    return [f"rebalances of {group}", Table(header, body)]
+
+
+def summarise_assignments(assignments: DataFrame) -> list[Line]:
+    """Return which connectors and tasks each worker runs at the end, for the first cluster."""
+    first = assignments.select("cluster", "group_id").orderBy("cluster", "group_id").first()
+    if first is None:
+        return []
+    rows = (
+        assignments.where((F.col("cluster") == first["cluster"]) & (F.col("group_id") == first["group_id"]))
+        .groupBy("worker")
+        .agg(
+            F.array_sort(F.collect_list(F.when(F.col("task").isNull(), F.col("connector")))).alias("connectors"),
+            F.array_sort(
+                F.collect_list(F.when(F.col("task").isNotNull(), F.concat_ws("-", "connector", "task")))
+            ).alias("tasks"),
+        )
+        .orderBy(F.asc_nulls_last("worker"))
+        .limit(SHOWN)
+        .collect()
+    )
+    body = [(row["worker"] or "(none)", ", ".join(row["connectors"]), ", ".join(row["tasks"])) for row in rows]
+    return [f"at the end in {first['group_id']}", Table(("worker", "connectors", "tasks"), body)]
+
+
+def summarise_delays(advice: DataFrame) -> list[Line]:
+    """Return what other values of scheduled.rebalance.max.delay.ms cost over all clusters, and where one is better."""
+    rows = (
+        advice.groupBy("max_delay_ms")
+        .agg(
+            F.sum("downtime_ms").alias("downtime_ms"),
+            F.max("longest_downtime_ms").alias("longest_downtime_ms"),
+            F.sum("started").alias("started"),
+            F.sum("unassigned").alias("unassigned"),
+            F.count_if("best").alias("best"),
+        )
+        .orderBy("max_delay_ms")
+        .collect()
+    )
+    better = (
+        advice.where("best and not current")
+        .agg(F.count("*").alias("n"), F.sum("saved_downtime_ms").alias("ms"))
+        .first()
+    )
+    assert better is not None
+    header = ("scheduled.rebalance.max.delay.ms", "downtime", "longest", "starts", "unassigned", "best for")
+    body = [
+        (
+            *(row["max_delay_ms"], _seconds(row["downtime_ms"]), _seconds(row["longest_downtime_ms"])),
+            *(row["started"], row["unassigned"], row["best"]),
+        )
+        for row in rows
+    ]
+    saved = f"the best delay of each cluster saves {_seconds(better['ms'] or 0)} in {plural(better['n'], 'cluster')}"
+    return [Table(header, body), saved if better["n"] else "no other delay is better"]
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:,.1f} s"

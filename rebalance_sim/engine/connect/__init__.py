@@ -1,0 +1,1 @@
+"""Kafka Connect's clusters in Spark: simulated cluster by cluster, each by one worker."""

@@ -1,0 +1,1 @@
+"""Kafka Connect: how the leader of a cluster of workers assigns connectors and tasks, and what the workers do."""

@@ -1,0 +1,160 @@
+"""Connect's incremental cooperative rebalancing (KIP-415, ``IncrementalCooperativeAssignor``).
+
+A worker keeps what it runs until the leader revokes it. What a departed worker ran is *lost*: the leader leaves it
+unassigned for ``scheduled.rebalance.max.delay.ms``, so that a worker that only restarts gets it back. To balance, the
+leader revokes first, and assigns what it revoked in the next rebalance, which the workers that had to stop something
+request at once. So the answer depends on what the leader remembers, and on the time.
+
+The order of a hash map of member ids decides which workers have to stop resources first.
+"""
+
+import numpy as np
+
+from rebalance_sim.kafka.connect.clusters import Cluster, Leader, Moves, Resources, Workers
+from rebalance_sim.kafka.connect.lost_resources import reassign_or_delay
+from rebalance_sim.kafka.connect.revocations import balance, revoke_deleted_and_duplicated
+from rebalance_sim.kafka.connect.revocations_before_3_4 import planned_for_idle_workers, revoke_deleted, revoke_planned
+from rebalance_sim.kafka.connect.shares import (
+    Shares,
+    compared_with_previous,
+    distribute,
+    drop_deleted,
+    moves_of,
+    remember,
+    shares_of,
+)
+from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.records import Records
+from rebalance_sim.kafka.runtime.strings import Flags, Ints32
+from rebalance_sim.releases import ConnectRules
+
+_GENERATIONS = int(ConnectRules.GENERATIONS)
+_BALANCED = int(ConnectRules.BALANCED)
+
+
+@kernel
+def rebalance(
+    workers: Workers, connectors: Resources, tasks: Resources, leaders: Records[Leader], rules: int
+) -> tuple[Moves, Moves]:
+    """Let the leader of every cluster assign; return the moves of connectors and of tasks, by worker of the batch."""
+    count = len(workers.hashes)
+    of_connectors, of_tasks = _room_for_moves(connectors, count), _room_for_moves(tasks, count)
+    for c in range(len(workers.offsets) - 1):
+        first, end = workers.offsets[c], workers.offsets[c + 1]
+        if first == end:
+            continue
+        cluster = _cluster(workers, first, end)
+        held = shares_of(connectors, c, first, end), shares_of(tasks, c, first, end)
+        connector_moves, task_moves = _rebalance_cluster(cluster, c, connectors, tasks, held, leaders[c], rules)
+        _append(of_connectors, connector_moves, first)
+        _append(of_tasks, task_moves, first)
+    return of_connectors, of_tasks
+
+
+@kernel
+def _rebalance_cluster(
+    cluster: Cluster,
+    c: int,
+    connectors: Resources,
+    tasks: Resources,
+    held: tuple[Shares, Shares],
+    leader: Leader,
+    rules: int,
+) -> tuple[Moves, Moves]:
+    _check_memory(connectors, tasks, held, c, leader, rules)
+    of_connectors, of_tasks = _compared(connectors, held[0], c), _compared(tasks, held[1], c)
+    if rules >= _BALANCED:
+        revoke_deleted_and_duplicated(of_connectors)
+        revoke_deleted_and_duplicated(of_tasks)
+        as_new = reassign_or_delay(cluster, of_connectors, of_tasks, leader, rules)
+        balance(cluster, of_connectors, of_tasks, (_configured(connectors, c), _configured(tasks, c)), leader)
+    else:
+        revoke_deleted(cluster, of_connectors, of_tasks, (_revoked(connectors, c), _revoked(tasks, c)), rules)
+        drop_deleted(of_connectors)
+        drop_deleted(of_tasks)
+        planned = planned_for_idle_workers(cluster, of_connectors, of_tasks, rules)
+        as_new = reassign_or_delay(cluster, of_connectors, of_tasks, leader, rules)
+        revoke_planned(of_connectors, of_tasks, planned, leader)
+    _distribute_new(of_connectors, as_new, cluster.ranks)
+    _distribute_new(of_tasks, as_new, cluster.ranks)
+    remember(of_connectors, connectors, connectors.offsets[c])
+    remember(of_tasks, tasks, tasks.offsets[c])
+    return moves_of(of_connectors), moves_of(of_tasks)
+
+
+@kernel
+def _cluster(workers: Workers, first: int, end: int) -> Cluster:
+    hashes = workers.hashes[first:end]
+    order = java_order(hashes, np.arange(end - first).astype(np.int32), java_table_size(end - first))
+    return Cluster(hashes, workers.ranks[first:end], workers.candidates[first:end], order)
+
+
+@kernel
+def _check_memory(
+    connectors: Resources, tasks: Resources, held: tuple[Shares, Shares], c: int, leader: Leader, rules: int
+) -> None:
+    """Correct what the leader remembers by the generation, and by what workers run that it had revoked."""
+    if rules >= _GENERATIONS and not leader.is_continued:
+        # Another leader assigned since, or workers never got the last assignment (KAFKA-9848).
+        _previous(connectors, c)[:] = False
+        _previous(tasks, c)[:] = False
+    still_run = np.any(_revoked(connectors, c) & (held[0].holders > 0))
+    if still_run or np.any(_revoked(tasks, c) & (held[1].holders > 0)):
+        _previous(connectors, c)[:] = held[0].holders > 0
+        _previous(tasks, c)[:] = held[1].holders > 0
+        leader.may_revoke = True
+    _revoked(connectors, c)[:] = False
+    _revoked(tasks, c)[:] = False
+
+
+@kernel
+def _previous(resources: Resources, c: int) -> Flags:
+    return resources.previous[resources.offsets[c] : resources.offsets[c + 1]]
+
+
+@kernel
+def _revoked(resources: Resources, c: int) -> Flags:
+    return resources.revoked[resources.offsets[c] : resources.offsets[c + 1]]
+
+
+@kernel
+def _configured(resources: Resources, c: int) -> int:
+    return int(np.sum(resources.configured[resources.offsets[c] : resources.offsets[c + 1]]))
+
+
+@kernel
+def _compared(resources: Resources, shares: Shares, c: int) -> Shares:
+    low, high = resources.offsets[c], resources.offsets[c + 1]
+    return compared_with_previous(shares, resources.configured[low:high], resources.previous[low:high])
+
+
+@kernel
+def _distribute_new(shares: Shares, as_new: bool, ranks: Ints32) -> None:
+    """Assign what was created, and then what was lost if it counts as new."""
+    distribute(shares, np.concatenate((shares.created, shares.lost)) if as_new else shares.created, ranks)
+
+
+@kernel
+def _room_for_moves(resources: Resources, workers: int) -> Moves:
+    count = len(resources.configured)
+    return Moves(
+        np.zeros(workers + 1, np.int32),
+        np.empty(count, np.int32),
+        np.zeros(workers + 1, np.int32),
+        np.empty(len(resources.held) + count, np.int32),
+    )
+
+
+@kernel
+def _append(moves: Moves, of_cluster: Moves, first_worker: int) -> None:
+    """Write the moves of a cluster after those of the clusters before it."""
+    _append_lists(moves.assigned_from, moves.assigned, of_cluster.assigned_from, of_cluster.assigned, first_worker)
+    _append_lists(moves.revoked_from, moves.revoked, of_cluster.revoked_from, of_cluster.revoked, first_worker)
+
+
+@kernel
+def _append_lists(offsets: Ints32, listed: Ints32, more_from: Ints32, more: Ints32, first_worker: int) -> None:
+    filled = offsets[first_worker]
+    listed[filled : filled + len(more)] = more
+    offsets[first_worker : first_worker + len(more_from)] = more_from + filled

@@ -1,0 +1,111 @@
+"""The job connect: what it prints and writes, where it reads clusters from, and the mistakes that it reports."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rebalance_sim.cli import USER_ERROR, main
+from tests.support.cluster.live_set_ups import OFFSETS_RECORD
+from tests.support.connect_records import record_of, worker_member
+
+pytestmark = pytest.mark.usefixtures("small_runs")
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "connect"
+TABLES = ["--workers", f"{EXAMPLES}/workers.json", "--connectors", f"{EXAMPLES}/connectors.json"]
+
+
+def test_tables_and_counts(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two clusters, one of them without workers; a worker without an id, and a step that Connect does not have."""
+    shutil.copytree(EXAMPLES, tmp_path / "in")
+    with (tmp_path / "in/workers.json").open("a") as file:
+        file.write(json.dumps({"group_id": "copy", "member_id": ""}) + "\n")
+    with (tmp_path / "in/connectors.json").open("a") as file:
+        file.write(json.dumps({"group_id": "empty", "connector": "a", "tasks": 1}) + "\n")
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(
+        "steps:\n  - {event: restart, at_ms: 0, members: [2], down_ms: 20000}\n  - {event: grow, at_ms: 0, add: 1}\n"
+    )
+    arguments = [
+        "connect",
+        "--workers",
+        f"{tmp_path}/in/workers.json",
+        "--connectors",
+        f"{tmp_path}/in/connectors.json",
+    ]
+    assert main([*arguments, "--scenario", str(scenario), "--out", f"{tmp_path}/out"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("2 Connect clusters, 3 rebalances, 606.0 s of downtime over all connectors and tasks\n")
+    assert "1 cluster cannot be simulated (see column error of connect_costs)" in printed
+    assert "read 4 workers, 3 connectors, 2 rows of scenario; 2 rows rejected" in printed
+    rejects = spark.read.parquet(f"{tmp_path}/out/rejects").select("table", "reason").collect()
+    assert sorted(map(tuple, rejects)) == [
+        ("scenario", "line 3: grow: an event of groups of consumers; allowed: join, leave, crash, restart, configure"),
+        ("workers", "member_id is null or empty"),
+    ]
+    errors = spark.read.parquet(f"{tmp_path}/out/connect_costs").select("group_id", "error").collect()
+    assert dict(map(tuple, errors)) == {"copy": None, "empty": "the cluster has connectors and no workers"}
+
+
+def test_the_answer_of_the_rest_api(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = f"{EXAMPLES}/connectors-expanded.json"
+    assert main(["connect", "--rest-output", saved, "--group", "copy", "--out", f"{tmp_path}/out"]) == 0
+    printed = capsys.readouterr().out
+    assert "rebalances of copy" in printed
+    assert "connect-3:8083              orders-2, orders-3" in printed
+    assert "member ids, leader and join order are unknown" in printed
+
+    assert main(["connect", "--rest-output", f"{EXAMPLES}/workers.json", "--out", f"{tmp_path}/out"]) == USER_ERROR
+    assert "workers.json' is not the output of GET /connectors?expand=info&expand=status" in capsys.readouterr().err
+
+
+def test_the_workers_of_the_offsets_topic(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last record of a cluster counts; a worker with malformed bytes is rejected, and other groups are left out."""
+    older = record_of("copy", [worker_member("a")], generation=1)
+    newer = record_of(
+        "copy",
+        [
+            worker_member("a", runs=[("orders", 0)], told=[("orders", -1)], revoked=[("orders", 0)]),
+            worker_member("b", told=[("orders", 1)], delay_ms=40_000),
+            worker_member("c", told=None),
+        ],
+        generation=2,
+    )
+    consumers = record_of("billing", [worker_member("a")], protocol_type="consumer")
+    records = [(*record, 0, offset) for offset, record in enumerate((older, newer, consumers))]
+    spark.createDataFrame(records, OFFSETS_RECORD).write.parquet(f"{tmp_path}/dump")
+    assert main(["connect", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out"]) == 0
+    printed = capsys.readouterr().out
+    assert "read 3 workers, 1 connector; 1 row rejected" in printed
+    assert "the configured connectors are those that run" in printed
+    (cost,) = spark.read.parquet(f"{tmp_path}/out/connect_costs").collect()
+    assert (cost["group_id"], cost["workers"], cost["connectors"], cost["tasks"]) == ("copy", 2, 1, 2)
+    (reject,) = spark.read.parquet(f"{tmp_path}/out/rejects").collect()
+    assert reject["reason"] == "worker assignment: version: 2 bytes expected at byte 0, 0 are left"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (TABLES[:2], "--connectors: missing; a workers table needs the table of the configured connectors"),
+        ([*TABLES, "--settings", "start_ms=5"], "--settings: only allowed with --scenario"),
+        ([*TABLES, "--scenario", "deployment"], "deployment is a rollout of Kubernetes; Connect clusters"),
+        ([*TABLES, "--scenario", "topic-growth"], "no step can be used"),
+        ([*TABLES, "--command-config", "a"], "--command-config: only allowed with --offsets-topic kafka:HOST:PORT"),
+    ],
+)
+def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert main(["connect", *arguments, "--out", f"{tmp_path}/out"]) == USER_ERROR
+    assert message in capsys.readouterr().err
+
+
+def test_consumers_have_no_connectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("steps:\n  - {event: configure, at_ms: 0, connector: orders, tasks: 2}\n")
+    tables = ["--topics", "topics", "--members", "members"]
+    assert main(["simulate", *tables, "--scenario", str(scenario), "--out", f"{tmp_path}/out"]) == USER_ERROR
+    assert "configure: an event of Connect clusters; allowed: join, leave" in capsys.readouterr().err

@@ -1,0 +1,73 @@
+package rebalancesim.oracle;
+
+import com.google.gson.JsonObject;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.message.JoinGroupResponseData.JoinGroupResponseMember;
+
+/** What the workers of a Connect cluster are told in one rebalance after the other; each may lead. */
+final class ConnectAnswers {
+    private ConnectAnswers() {
+    }
+
+    static Map<String, Object> to(Case question) throws Exception {
+        Settings settings = Json.convert(question.config(), Settings.class);
+        Map<String, ConnectWorker> workers = new HashMap<>();
+        List<Object> rebalances = new ArrayList<>();
+        for (Rebalance rebalance : question.stepsAs(Rebalance.class)) {
+            rebalance.renamed().forEach((id, before) -> workers.put(id, workers.remove(before)));
+            for (String id : rebalance.workers()) {
+                if (!workers.containsKey(id)) {
+                    workers.put(id, new ConnectWorker(settings.maxDelayMs()));
+                }
+            }
+            rebalances.add(answerOf(rebalance, workers));
+        }
+        return Map.of("rebalances", rebalances);
+    }
+
+    private static Map<String, Object> answerOf(Rebalance rebalance, Map<String, ConnectWorker> workers)
+            throws Exception {
+        List<JoinGroupResponseMember> joined = new ArrayList<>();
+        for (String id : rebalance.workers()) {
+            byte[] metadata = workers.get(id).metadata(rebalance.protocol(), rebalance.offset());
+            joined.add(new JoinGroupResponseMember().setMemberId(id).setMetadata(metadata));
+        }
+        Map<String, ByteBuffer> assigned = workers.get(rebalance.leader()).assign(rebalance, joined);
+        Map<String, Object> answers = new LinkedHashMap<>();
+        for (JoinGroupResponseMember member : joined) {
+            ByteBuffer bytes = assigned.get(member.memberId());
+            Map<String, String> answer = Map.of("sent", encoded(member.metadata()), "answer", encoded(bytes.array()));
+            answers.put(member.memberId(), answer);
+            if (!rebalance.missed().contains(member.memberId())) {
+                workers.get(member.memberId()).complete(rebalance, bytes);
+            }
+        }
+        return answers;
+    }
+
+    private static String encoded(byte[] bytes) {
+        return Base64.getEncoder().encodeToString(bytes);
+    }
+
+    record Settings(int maxDelayMs) {
+    }
+
+    /** A rebalance of the workers that join it, some of which may never get the answer. */
+    record Rebalance(
+            long nowMs,
+            int generation,
+            String protocol,
+            long offset,
+            String leader,
+            List<String> workers,
+            Map<String, String> renamed,
+            List<String> missed,
+            Map<String, Integer> connectors) {
+    }
+}

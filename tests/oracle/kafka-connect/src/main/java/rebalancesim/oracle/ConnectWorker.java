@@ -1,0 +1,164 @@
+package rebalancesim.oracle;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.apache.kafka.common.message.JoinGroupResponseData.JoinGroupResponseMember;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.connect.runtime.distributed.ConnectProtocol;
+import org.apache.kafka.connect.runtime.distributed.EagerAssignor;
+import org.apache.kafka.connect.runtime.distributed.ExtendedAssignment;
+import org.apache.kafka.connect.runtime.distributed.ExtendedWorkerState;
+import org.apache.kafka.connect.runtime.distributed.IncrementalCooperativeAssignor;
+import org.apache.kafka.connect.runtime.distributed.IncrementalCooperativeConnectProtocol;
+import org.apache.kafka.connect.runtime.distributed.WorkerCoordinator;
+
+/**
+ * A worker of a Connect cluster: Kafka's assignors, and what WorkerCoordinator keeps between two rebalances.
+ *
+ * <p>The coordinator is made without its constructor, which would connect to brokers; the assignors read four of its
+ * fields. Methods whose parameters differ between releases are called by reflection.
+ */
+final class ConnectWorker {
+    private static final String URL = "http://worker:8083/";
+    private final WorkerCoordinator coordinator = (WorkerCoordinator) allocated(WorkerCoordinator.class);
+    private final IncrementalCooperativeAssignor incremental;
+    private final EagerAssignor eager;
+    private long nowMs;
+    private ExtendedAssignment runs = ExtendedAssignment.empty();
+    private int lastCompleted = -1;
+
+    ConnectWorker(int maxDelayMs) throws ReflectiveOperationException {
+        incremental = made(IncrementalCooperativeAssignor.class, clock(), maxDelayMs);
+        eager = made(EagerAssignor.class);
+    }
+
+    /** Calls the only constructor; its first parameter is a LogContext, whose package is another one since 4.4. */
+    private static <T> T made(Class<T> type, Object... arguments) throws ReflectiveOperationException {
+        Constructor<?> constructor = type.getConstructors()[0];
+        Object[] all = new Object[arguments.length + 1];
+        all[0] = constructor.getParameterTypes()[0].getConstructor().newInstance();
+        System.arraycopy(arguments, 0, all, 1, arguments.length);
+        return type.cast(constructor.newInstance(all));
+    }
+
+    private Time clock() {
+        return (Time) Proxy.newProxyInstance(Time.class.getClassLoader(), new Class<?>[] {Time.class},
+                (proxy, method, arguments) -> {
+                    if (method.getName().equals("milliseconds")) {
+                        return nowMs;
+                    }
+                    throw new UnsupportedOperationException(method.getName());
+                });
+    }
+
+    /** What the worker sends when it joins. */
+    byte[] metadata(String protocol, long offset) throws Exception {
+        if (protocol.equals("default")) {
+            return ConnectProtocol.serializeMetadata(new ConnectProtocol.WorkerState(URL, offset)).array();
+        }
+        ExtendedWorkerState state = new ExtendedWorkerState(URL, offset, runs);
+        Method serialize = named(IncrementalCooperativeConnectProtocol.class, "serializeMetadata");
+        Object bytes = serialize.getParameterCount() == 1
+                ? serialize.invoke(null, state)
+                : serialize.invoke(null, state, protocol.equals("sessioned"));
+        return ((ByteBuffer) bytes).array();
+    }
+
+    /** What the worker assigns as the leader. */
+    @SuppressWarnings("unchecked")
+    Map<String, ByteBuffer> assign(ConnectAnswers.Rebalance rebalance, List<JoinGroupResponseMember> joined)
+            throws Exception {
+        nowMs = rebalance.nowMs();
+        set(coordinator, "configSnapshot", configuration(rebalance));
+        set(coordinator, "generation", generation(rebalance));
+        if (fieldOrNull(coordinator.getClass(), "lastCompletedGenerationId") != null) {
+            set(coordinator, "lastCompletedGenerationId", lastCompleted);
+        }
+        Object assignor = rebalance.protocol().equals("default") ? eager : incremental;
+        Method perform = named(assignor.getClass(), "performAssignment");
+        Class<?> protocolType = perform.getParameterTypes()[1];
+        Object protocol = protocolType == String.class
+                ? rebalance.protocol()
+                : protocolType.getMethod("fromProtocol", String.class).invoke(null, rebalance.protocol());
+        try {
+            return (Map<String, ByteBuffer>) perform.invoke(assignor, rebalance.leader(), protocol, joined, coordinator);
+        } catch (InvocationTargetException e) {
+            throw (Exception) e.getCause();
+        }
+    }
+
+    /** What the worker makes of the leader's answer, as WorkerCoordinator.onJoinComplete does. */
+    void complete(ConnectAnswers.Rebalance rebalance, ByteBuffer bytes) {
+        ExtendedAssignment answer = IncrementalCooperativeConnectProtocol.deserializeAssignment(bytes.duplicate());
+        if (!rebalance.protocol().equals("default")) {
+            if (runs != ExtendedAssignment.empty()) {
+                runs.connectors().removeAll(answer.revokedConnectors());
+                runs.tasks().removeAll(answer.revokedTasks());
+            }
+            answer.connectors().addAll(runs.connectors());
+            answer.tasks().addAll(runs.tasks());
+        }
+        runs = answer;
+        lastCompleted = rebalance.generation();
+    }
+
+    private static Object configuration(ConnectAnswers.Rebalance rebalance) throws Exception {
+        Class<?> type = fieldOrNull(WorkerCoordinator.class, "configSnapshot").getType();
+        Object configuration = allocated(type);
+        set(configuration, "offset", rebalance.offset());
+        set(configuration, "connectorTaskCounts", rebalance.connectors());
+        Map<String, Map<String, String>> configs = new HashMap<>();
+        rebalance.connectors().keySet().forEach(name -> configs.put(name, Map.of()));
+        set(configuration, "connectorConfigs", configs);
+        set(configuration, "inconsistentConnectors", Set.of());
+        return configuration;
+    }
+
+    private static Object generation(ConnectAnswers.Rebalance rebalance) throws Exception {
+        Class<?> type = fieldOrNull(WorkerCoordinator.class, "generation").getType();
+        Constructor<?> constructor = type.getDeclaredConstructors()[0];
+        constructor.setAccessible(true);
+        return constructor.newInstance(rebalance.generation(), rebalance.leader(), rebalance.protocol());
+    }
+
+    private static Object allocated(Class<?> type) {
+        try {
+            Class<?> unsafe = Class.forName("sun.misc.Unsafe");
+            Field instance = unsafe.getDeclaredField("theUnsafe");
+            instance.setAccessible(true);
+            return unsafe.getMethod("allocateInstance", Class.class).invoke(instance.get(null), type);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static void set(Object owner, String name, Object value) throws Exception {
+        fieldOrNull(owner.getClass(), name).set(owner, value);
+    }
+
+    private static Field fieldOrNull(Class<?> type, String name) {
+        for (Class<?> owner = type; owner != null; owner = owner.getSuperclass()) {
+            for (Field field : owner.getDeclaredFields()) {
+                if (field.getName().equals(name)) {
+                    field.setAccessible(true);
+                    return field;
+                }
+            }
+        }
+        return null;
+    }
+
+    private static Method named(Class<?> type, String name) {
+        return Stream.of(type.getMethods()).filter(method -> method.getName().equals(name) && !method.isBridge())
+                .findFirst().orElseThrow();
+    }
+}
