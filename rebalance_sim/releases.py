@@ -130,7 +130,7 @@ class StickyRules(IntEnum):
     """Members above their quota keep partitions with low numbers; revocations name the owner (3.7.1)."""
 
 
-class StreamsRules(IntEnum):
+class KafkaStreamsRules(IntEnum):
     """The rules by which the leader of a Kafka Streams application assigns tasks (classic protocol): each adds to those
     before it.
     """
@@ -274,7 +274,7 @@ class KafkaVersion:
     """Default of the producer's ``linger.ms`` (KIP-1030: 5 since 4.0)."""
     server_range: ServerRangeRules
     server_uniform: ServerUniformRules
-    streams: StreamsRules
+    kafka_streams: KafkaStreamsRules
     streams_protocol: int
     """The newest version of the user data that members of Kafka Streams applications send."""
     share_assignors: tuple[str, ...]
@@ -350,7 +350,7 @@ RULE_CHANGES = (
             "linger_ms": 0,
             "server_range": ServerRangeRules.STICKY,
             "server_uniform": ServerUniformRules.RACKS,
-            "streams": StreamsRules.KIP_441,
+            "kafka_streams": KafkaStreamsRules.KIP_441,
             "streams_protocol": 8,
             "share_assignors": (),
             "share": ShareRules.ALL_PARTITIONS,
@@ -378,7 +378,7 @@ RULE_CHANGES = (
     RuleChange("2.6.0", "KAFKA-9885", {"coordinator": CoordinatorRules.SCALA_2_6}),
     RuleChange("2.6.1", "KAFKA-10134, KAFKA-10284, KAFKA-10401", {"coordinator": CoordinatorRules.SCALA_2_6_1}),
     RuleChange("2.6.2", "KAFKA-10413", {"connect": ConnectRules.SEVERAL_CANDIDATES}),
-    RuleChange("2.7.0", "KAFKA-10068", {"streams": StreamsRules.LAG_SENTINELS}),
+    RuleChange("2.7.0", "KAFKA-10068", {"kafka_streams": KafkaStreamsRules.LAG_SENTINELS}),
     RuleChange("2.7.0", "released before the fix of 2.6.2", {"connect": ConnectRules.GENERATIONS}),
     RuleChange("2.7.1", "KAFKA-10413", {"connect": ConnectRules.SEVERAL_CANDIDATES}),
     RuleChange("2.8.0", "KAFKA-10497, pull request 9952", {"coordinator": CoordinatorRules.SCALA_2_8}),
@@ -392,18 +392,20 @@ RULE_CHANGES = (
     RuleChange("3.0.0", "KIP-735", {"session_timeout_ms": 45_000}),
     RuleChange("3.0.0", "KAFKA-12464, KAFKA-12675, KAFKA-12984", {"sticky": StickyRules.QUOTAS}),
     RuleChange("3.0.0", "KAFKA-12675", {"consumer_writer": ConsumerWriter.SORTED}),
-    RuleChange("3.0.0", "KAFKA-12648", {"streams": StreamsRules.TASK_ID_HASH, "streams_protocol": 10}),
+    RuleChange("3.0.0", "KAFKA-12648", {"kafka_streams": KafkaStreamsRules.TASK_ID_HASH, "streams_protocol": 10}),
     RuleChange("3.0.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.1.0", "released before the fix of 3.0.1", {"rebalancing_offsets_expire": True}),
-    RuleChange("3.1.0", "KAFKA-12648", {"streams": StreamsRules.KNOWN_TASKS}),
+    RuleChange("3.1.0", "KAFKA-12648", {"kafka_streams": KafkaStreamsRules.KNOWN_TASKS}),
     RuleChange("3.1.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.2.0", "KIP-814", {"coordinator": CoordinatorRules.SCALA_3_2}),
     RuleChange(
-        "3.2.0", "KAFKA-12959, KAFKA-13600, KIP-708", {"streams": StreamsRules.MOST_CAUGHT_UP, "streams_protocol": 11}
+        "3.2.0",
+        "KAFKA-12959, KAFKA-13600, KIP-708",
+        {"kafka_streams": KafkaStreamsRules.MOST_CAUGHT_UP, "streams_protocol": 11},
     ),
     RuleChange("3.3.0", "KAFKA-14201", {"coordinator": CoordinatorRules.SCALA_3_3}),
     RuleChange("3.3.0", "KIP-833", {"partition_order": PartitionOrder.HASH_SET}),
-    RuleChange("3.3.0", "TaskMovement polls its queue", {"streams": StreamsRules.POLLED_MOVEMENTS}),
+    RuleChange("3.3.0", "TaskMovement polls its queue", {"kafka_streams": KafkaStreamsRules.POLLED_MOVEMENTS}),
     RuleChange("3.3.0", "active assignments in a list", {"connect": ConnectRules.COUNTS_COPIES}),
     RuleChange("3.3.2", "KAFKA-14009", {"coordinator": CoordinatorRules.SCALA_3_3_2}),
     RuleChange("3.4.0", "KAFKA-12495", {"connect": ConnectRules.BALANCED}),
@@ -412,13 +414,13 @@ RULE_CHANGES = (
         "3.5.0", "KIP-881, KAFKA-14451, KAFKA-14452, KAFKA-14891", {"rack_aware": True, "range_walk": RangeWalk.KNOWN}
     ),
     RuleChange("3.5.2", "KAFKA-15106", {"sticky": StickyRules.LARGER_GAP}),
-    RuleChange("3.5.2", "pull request 14149", {"streams": StreamsRules.OWNED_STANDBYS}),
+    RuleChange("3.5.2", "pull request 14149", {"kafka_streams": KafkaStreamsRules.OWNED_STANDBYS}),
     RuleChange("3.5.2", "KAFKA-15693", {"connect": ConnectRules.WITHOUT_DELAY}),
-    RuleChange("3.6.0", "KIP-925", {"streams": StreamsRules.RACKS}),
+    RuleChange("3.6.0", "KIP-925", {"kafka_streams": KafkaStreamsRules.RACKS}),
     RuleChange("3.6.0", "released before the fix of 3.5.2", {"connect": ConnectRules.BALANCED}),
     RuleChange("3.6.1", "KAFKA-15693", {"connect": ConnectRules.WITHOUT_DELAY}),
     RuleChange("3.7.0", "KIP-848", {"server_assignors": SERVER_ASSIGNORS}),
-    RuleChange("3.7.0", "KIP-925", {"streams": StreamsRules.SUBTOPOLOGIES}),
+    RuleChange("3.7.0", "KIP-925", {"kafka_streams": KafkaStreamsRules.SUBTOPOLOGIES}),
     RuleChange("3.7.1", "KAFKA-16277, KAFKA-15170", {"sticky": StickyRules.OWNED_SORTED}),
     RuleChange("3.8.0", "KAFKA-16694, KAFKA-16864", {"server_uniform": ServerUniformRules.QUOTAS}),
     RuleChange("3.9.0", "KAFKA-16944", {"server_range": ServerRangeRules.RANGES}),

@@ -25,8 +25,8 @@ from rebalance_sim.releases import (
     RULE_CHANGES,
     ConsumerGroupRules,
     CoordinatorRules,
+    KafkaStreamsRules,
     KafkaVersion,
-    StreamsRules,
     kafka_version,
 )
 from rebalance_sim.sources.scenarios import KEYS, ScenarioFile, scenario_names
@@ -182,7 +182,7 @@ def test_versions_page_lists_every_rule_and_the_order_of_ties() -> None:
     for kind, rules in (
         ("the coordinator", CoordinatorRules),
         ("consumer-protocol groups", ConsumerGroupRules),
-        ("Kafka Streams", StreamsRules),
+        ("Kafka Streams", KafkaStreamsRules),
     ):
         assert [row[0] for row in table_under(text, f"rules of {kind}")] == [of.name for of in rules]
 

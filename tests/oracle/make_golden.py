@@ -10,6 +10,8 @@ from tests.oracle import golden_coverage
 from tests.oracle.connect_cases import connect_cases
 from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.coordinator_cases import as_known_to, coordinator_cases
+from tests.oracle.kafka_streams_cases import leader_cases, strategies_of, streams_cases, topologies, with_subtopologies
+from tests.oracle.kafka_streams_wire_cases import newest_version, streams_read_cases, streams_write_cases
 from tests.oracle.migration_cases import migration_cases
 from tests.oracle.offsets_topic_cases import offsets_topic_cases
 from tests.oracle.oracle import (
@@ -20,18 +22,18 @@ from tests.oracle.oracle import (
     CONSUMER_GROUP_RELEASES,
     DEFAULT_PARTITIONER_VERSIONS,
     GOLDEN_PRODUCERS,
+    KAFKA_STREAMS_RELEASES,
     PRODUCER_VERSIONS,
     SCALA_2_12_BUILDS,
     SERVER_RULES,
     SERVER_VERSIONS,
-    STREAMS_RELEASES,
     VERSIONS,
     JsonObject,
     answers,
     connect_answers,
     coordinator_answers,
+    kafka_streams_answers,
     scala_2_12_answers,
-    streams_answers,
 )
 from tests.oracle.partitioner_cases import (
     built_in_partitioner_cases,
@@ -49,8 +51,6 @@ from tests.oracle.random_cases import (
     sticky_cases,
 )
 from tests.oracle.server_cases import early_server_cases, server_cases
-from tests.oracle.streams_cases import leader_cases, strategies_of, streams_cases, topologies, with_subtopologies
-from tests.oracle.streams_wire_cases import newest_version, streams_read_cases, streams_write_cases
 from tests.support.cases import GOLDEN, write_golden
 from tests.support.coordinator_scenarios import SCENARIOS as CLASSIC_SCENARIOS
 from tests.support.coordinator_scenarios import STATE_REQUESTS
@@ -75,7 +75,13 @@ MIGRATION_SEED, MIGRATION_COUNT = 27, 300
 GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT = 31, 60
 CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT = 32, 120
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
-STREAMS_SEED, STREAMS_COUNT, STREAMS_RACKS, STREAMS_LEADERS, STREAMS_BYTES = 33, 120, 45, 60, 80
+KAFKA_STREAMS_SEED, KAFKA_STREAMS_COUNT, KAFKA_STREAMS_RACKS, KAFKA_STREAMS_LEADERS, KAFKA_STREAMS_BYTES = (
+    33,
+    120,
+    45,
+    60,
+    80,
+)
 CONNECT_SEED, CONNECT_COUNT = 33, 40
 
 
@@ -109,7 +115,7 @@ def main() -> None:
     _write_migrations()
     _write_consumer_groups_by_release()
     _write_classic_groups_by_release()
-    _write_streams()
+    _write_kafka_streams()
     write_connect_clusters()
     golden_coverage.check()
 
@@ -155,31 +161,34 @@ def _write_classic_groups_by_release() -> None:
     _write_by_release("classic-groups", cases, by_release)
 
 
-def _write_streams() -> None:
+def _write_kafka_streams() -> None:
     """Write applications of Kafka Streams: tasks by release, and by racks, answers of leaders, and bytes."""
-    asked = [*streams_cases(STREAMS_SEED, STREAMS_COUNT), *streams_cases(STREAMS_SEED + 1, STREAMS_COUNT, tags=True)]
-    write_golden("cases-streams", asked)
-    for release in STREAMS_RELEASES:
-        write_golden(f"streams-{release}", streams_answers(release, asked))
+    asked = [
+        *streams_cases(KAFKA_STREAMS_SEED, KAFKA_STREAMS_COUNT),
+        *streams_cases(KAFKA_STREAMS_SEED + 1, KAFKA_STREAMS_COUNT, tags=True),
+    ]
+    write_golden("cases-kafka-streams", asked)
+    for release in KAFKA_STREAMS_RELEASES:
+        write_golden(f"kafka-streams-{release}", kafka_streams_answers(release, asked))
         if len(strategies_of(release)) > 1:
-            in_racks = streams_cases(STREAMS_SEED, STREAMS_RACKS, tags=True, strategies=strategies_of(release)[1:])
-            _write_streams_of_release("streams-racks", release, list(in_racks))
-        described = topologies(STREAMS_SEED, 20)
-        named = [{"rule": "streams-topology", "id": str(k), "config": each} for k, each in enumerate(described)]
-        known = list(map(with_subtopologies, described, streams_answers(release, named)))
+            in_racks = streams_cases(seed, KAFKA_STREAMS_RACKS, tags=True, strategies=strategies_of(release)[1:])
+            _write_kafka_streams_of_release("kafka-streams-racks", release, list(in_racks))
+        described = topologies(seed, 20)
+        named = [{"rule": "kafka-streams-topology", "id": str(k), "config": each} for k, each in enumerate(described)]
+        known = list(map(with_subtopologies, described, kafka_streams_answers(release, named)))
         newest = newest_version(release)
-        leaders = leader_cases(STREAMS_SEED, STREAMS_LEADERS, known, newest, strategies_of(release))
-        _write_streams_of_release("streams-leader", release, list(leaders))
-        written = list(streams_write_cases(STREAMS_SEED, STREAMS_BYTES, newest))
-        bytes_ = _write_streams_of_release("streams-write", release, written)
-        read = streams_read_cases(STREAMS_SEED, zip(written, bytes_, strict=True), newest)
-        _write_streams_of_release("streams-read", release, list(read))
+        leaders = leader_cases(seed, KAFKA_STREAMS_LEADERS, known, newest, strategies_of(release))
+        _write_kafka_streams_of_release("kafka-streams-leader", release, list(leaders))
+        written = list(streams_write_cases(seed, KAFKA_STREAMS_BYTES, newest))
+        bytes_ = _write_kafka_streams_of_release("kafka-streams-write", release, written)
+        read = streams_read_cases(seed, zip(written, bytes_, strict=True), newest)
+        _write_kafka_streams_of_release("kafka-streams-read", release, list(read))
 
 
-def _write_streams_of_release(name: str, release: str, cases: list[JsonObject]) -> list[JsonObject]:
+def _write_kafka_streams_of_release(name: str, release: str, cases: list[JsonObject]) -> list[JsonObject]:
     """Write cases for one release, and its answers, which are returned."""
     write_golden(f"cases-{name}-{release}", cases)
-    answered = streams_answers(release, cases)
+    answered = kafka_streams_answers(release, cases)
     write_golden(f"{name}-{release}", answered)
     return answered
 

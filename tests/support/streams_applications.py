@@ -18,7 +18,7 @@ from rebalance_sim.kafka.streams.threads import ThreadAssignments, assign_thread
 from rebalance_sim.kafka.streams.topology import Subtopology, Topology
 from rebalance_sim.kafka.wire.consumer_protocol import Subscription, TopicPartition
 from rebalance_sim.kafka.wire.streams_protocol import TaskId, decode_assignment_info, encode_assignment_info
-from rebalance_sim.releases import KafkaVersion, StreamsRules
+from rebalance_sim.releases import KafkaStreamsRules, KafkaVersion
 from tests.support.streams_wire import printed_assignment
 
 JsonObject = dict[str, Any]
@@ -26,7 +26,7 @@ PROBING_AT = 601_000
 """The oracle's clock and the interval of probing rebalances."""
 
 
-def assigned_by_rules(cases: Sequence[JsonObject], rules: StreamsRules) -> list[JsonObject]:
+def assigned_by_rules(cases: Sequence[JsonObject], rules: KafkaStreamsRules) -> list[JsonObject]:
     """Return what the rules answer to cases that may be for several assignors."""
     answers: dict[str, JsonObject] = {}
     for assignor in sorted({case["config"]["assignor"] for case in cases}):
@@ -140,7 +140,7 @@ def _configs(config: JsonObject) -> AssignmentConfigs:
     return AssignmentConfigs(**{**settings, "rack_aware_tags": tuple(settings["rack_aware_tags"])})
 
 
-def _of_assignor(assignor: str, cases: Sequence[JsonObject], rules: StreamsRules) -> dict[str, JsonObject]:
+def _of_assignor(assignor: str, cases: Sequence[JsonObject], rules: KafkaStreamsRules) -> dict[str, JsonObject]:
     assignments = list(map(task_assignment, cases))
     batch = applications(assignments, rules)
     tasks = assign_tasks(assignor, batch, rules)

@@ -22,7 +22,7 @@ from rebalance_sim.kafka.streams.applications import (
 )
 from rebalance_sim.kafka.streams.racks import STRATEGIES
 from rebalance_sim.kafka.wire.streams_protocol import TaskId
-from rebalance_sim.releases import StreamsRules
+from rebalance_sim.releases import KafkaStreamsRules
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class TaskAssignment:
         return sorted(self.tasks)
 
 
-def applications(assignments: Sequence[TaskAssignment], rules: StreamsRules) -> Applications:
+def applications(assignments: Sequence[TaskAssignment], rules: KafkaStreamsRules) -> Applications:
     """Return a batch of applications."""
     made = [_Arrays(assignment, rules) for assignment in assignments]
     consumers = [ids for arrays in made for ids in arrays.consumers]
@@ -117,7 +117,7 @@ def applications(assignments: Sequence[TaskAssignment], rules: StreamsRules) -> 
 class _Arrays:
     """The arrays of an application."""
 
-    def __init__(self, assignment: TaskAssignment, rules: StreamsRules) -> None:
+    def __init__(self, assignment: TaskAssignment, rules: KafkaStreamsRules) -> None:
         self.clients, self.tasks = assignment.sorted_clients(), assignment.sorted_tasks()
         self.numbers = {task: k for k, task in enumerate(self.tasks)}
         self.client_hashes = np.array([uuid_hash(client.process) for client in self.clients], np.int64)
@@ -192,8 +192,8 @@ def _settings(configs: Sequence[AssignmentConfigs]) -> Settings:
     )
 
 
-def _tags(assignments: Sequence[TaskAssignment], rules: StreamsRules) -> Tags:
-    takes_tags = rules >= StreamsRules.MOST_CAUGHT_UP
+def _tags(assignments: Sequence[TaskAssignment], rules: KafkaStreamsRules) -> Tags:
+    takes_tags = rules >= KafkaStreamsRules.MOST_CAUGHT_UP
     keys, configured, values = [], [], []
     for assignment in assignments:
         clients = assignment.sorted_clients()
@@ -210,8 +210,8 @@ def _tags(assignments: Sequence[TaskAssignment], rules: StreamsRules) -> Tags:
     return Tags(_offsets(keys), np.array(configured, np.bool_), aware, places, _joined(values, np.int32))
 
 
-def _racks(assignments: Sequence[TaskAssignment], rules: StreamsRules) -> Racks:
-    enabled = [rules >= StreamsRules.RACKS and _knows_racks(assignment) for assignment in assignments]
+def _racks(assignments: Sequence[TaskAssignment], rules: KafkaStreamsRules) -> Racks:
+    enabled = [rules >= KafkaStreamsRules.RACKS and _knows_racks(assignment) for assignment in assignments]
     of_clients: list[int] = []
     misses, changelog_misses = [], []
     for assignment, is_enabled in zip(assignments, enabled, strict=True):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
-from rebalance_sim.releases import StreamsRules
+from rebalance_sim.releases import KafkaStreamsRules
 
 NONE, ACTIVE, STANDBY, WARMUP = 0, 1, 2, 3
 """What a client has of a task. Kafka's classes count a warm-up replica as a standby task."""
@@ -26,7 +26,7 @@ ABSENT = -1
 """The value of a tag that a client does not have, and a cost that is not configured."""
 
 States = NDArray[np.uint8]
-_TASK_ID_HASH = int(StreamsRules.TASK_ID_HASH)
+_TASK_ID_HASH = int(KafkaStreamsRules.TASK_ID_HASH)
 
 
 class Settings(NamedTuple):

@@ -42,7 +42,7 @@ from rebalance_sim.kafka.wire.streams_protocol import (
     TaskId,
     decode_subscription_info,
 )
-from rebalance_sim.releases import KafkaVersion, StreamsRules
+from rebalance_sim.releases import KafkaStreamsRules, KafkaVersion
 
 _END_POINT = re.compile(r".*?\[?([\w%.:-]*)\]?:(\d+)", re.ASCII)
 INCOMPLETE_SOURCE_TOPIC_METADATA, SHUTDOWN_REQUESTED = 1, 4
@@ -93,11 +93,11 @@ def assign_groups(groups: Sequence[StreamsGroup], kafka: KafkaVersion, probing_a
     """Return what leaders of this release send; ``probing_at`` is the time of a probing rebalance, in milliseconds."""
     leaders = [_Leader(group, kafka) for group in groups]
     for assignor in (HIGH_AVAILABILITY, STICKY, FALLBACK_PRIOR):
-        _assign_batch([leader for leader in leaders if leader.assignor == assignor], assignor, kafka.streams)
+        _assign_batch([leader for leader in leaders if leader.assignor == assignor], assignor, kafka.kafka_streams)
     return [leader.answer(probing_at) for leader in leaders]
 
 
-def _assign_batch(leaders: list["_Leader"], assignor: str, rules: StreamsRules) -> None:
+def _assign_batch(leaders: list["_Leader"], assignor: str, rules: KafkaStreamsRules) -> None:
     """Let a task assignor assign the tasks of all applications that use it."""
     if not leaders:
         return
@@ -141,9 +141,9 @@ class _Leader:
         self._known = self._known_answer()
         if self._known:
             return
-        self._partitions = group.topology.tasks(kafka.streams)
+        self._partitions = group.topology.tasks(kafka.kafka_streams)
         self._task_of = {part: task for task, partitions in self._partitions.items() for part in partitions}
-        stateful = group.topology.stateful_tasks(kafka.streams)
+        stateful = group.topology.stateful_tasks(kafka.kafka_streams)
         self._stateful = frozenset(stateful)
         self._processes = self._read_processes()
         self._owned = {part for process in self._processes.values() for part in process.owners}
@@ -229,7 +229,7 @@ class _Leader:
         ends = self._group.end_offset_sums
         end = UNKNOWN_OFFSET_SUM if ends is None else ends[task]
         is_sentinel = offset_sum in (LATEST_OFFSET, UNKNOWN_OFFSET_SUM)
-        if is_sentinel and (self._kafka.streams >= StreamsRules.LAG_SENTINELS or end >= offset_sum):
+        if is_sentinel and (self._kafka.kafka_streams >= KafkaStreamsRules.LAG_SENTINELS or end >= offset_sum):
             return offset_sum
         return end if end < offset_sum else end - offset_sum
 
@@ -269,7 +269,7 @@ class _Leader:
 
     def _fails(self, process_id: UUID) -> bool:
         """Return whether a thread sent a task that has no lag, which releases up to 3.0 look up."""
-        if self._kafka.streams >= StreamsRules.KNOWN_TASKS:
+        if self._kafka.kafka_streams >= KafkaStreamsRules.KNOWN_TASKS:
             return False
         shares = self._shares[process_id]
         active = any(task in self._stateful for tasks in shares.active.values() for task in tasks)
@@ -303,7 +303,7 @@ class _Leader:
         """Return whether a task that another thread has to revoke is a standby task until then."""
         if task not in self._stateful:
             return False
-        if self._kafka.streams < StreamsRules.OWNED_STANDBYS:
+        if self._kafka.kafka_streams < KafkaStreamsRules.OWNED_STANDBYS:
             return True
         return any(
             client.process == process_id and task in client.previous_standby for client in self.assignment.clients

@@ -12,9 +12,9 @@ import numpy as np
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
-from rebalance_sim.releases import StreamsRules
+from rebalance_sim.releases import KafkaStreamsRules
 
-_SUBTOPOLOGIES = int(StreamsRules.SUBTOPOLOGIES)
+_SUBTOPOLOGIES = int(KafkaStreamsRules.SUBTOPOLOGIES)
 _FAR = 2**31 - 1
 """The distance of nodes that were not reached in 3.6 (``Integer.MAX_VALUE``)."""
 _NONE = -1

@@ -31,10 +31,10 @@ from rebalance_sim.kafka.streams.client_queue import (
     offer_client,
     poll_client,
 )
-from rebalance_sim.releases import StreamsRules
+from rebalance_sim.releases import KafkaStreamsRules
 
-_MOST_CAUGHT_UP = int(StreamsRules.MOST_CAUGHT_UP)
-_POLLED_MOVEMENTS = int(StreamsRules.POLLED_MOVEMENTS)
+_MOST_CAUGHT_UP = int(KafkaStreamsRules.MOST_CAUGHT_UP)
+_POLLED_MOVEMENTS = int(KafkaStreamsRules.POLLED_MOVEMENTS)
 
 
 class Movements(NamedTuple):

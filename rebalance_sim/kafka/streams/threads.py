@@ -14,9 +14,9 @@ from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.priority_queue import PriorityQueue, heapify, new_queue, poll, remove_at
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.streams.applications import ACTIVE, STANDBY, Applications, States, task_hashes
-from rebalance_sim.releases import StreamsRules
+from rebalance_sim.releases import KafkaStreamsRules
 
-_MOST_CAUGHT_UP = int(StreamsRules.MOST_CAUGHT_UP)
+_MOST_CAUGHT_UP = int(KafkaStreamsRules.MOST_CAUGHT_UP)
 _NOBODY = -1
 _STATEFUL, _STANDBY, _STATELESS = 0, 1, 2
 

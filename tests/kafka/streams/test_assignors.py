@@ -9,12 +9,12 @@ from rebalance_sim.kafka.streams.applications import ACTIVE, LATEST_OFFSET, NONE
 from rebalance_sim.kafka.streams.assignors import FALLBACK_PRIOR, HIGH_AVAILABILITY, STICKY, assign_tasks
 from rebalance_sim.kafka.streams.threads import assign_threads
 from rebalance_sim.kafka.wire.streams_protocol import TaskId
-from rebalance_sim.releases import StreamsRules, kafka_version
-from tests.oracle.streams_cases import streams_cases
+from rebalance_sim.releases import KafkaStreamsRules, kafka_version
+from tests.oracle.kafka_streams_cases import streams_cases
 from tests.support.examples import scaled
 from tests.support.streams_applications import task_assignment
 
-NEWEST = kafka_version("4.3").streams
+NEWEST = kafka_version("4.3").kafka_streams
 TASKS = [TaskId(0, partition) for partition in range(4)]
 A, B = UUID(int=1), UUID(int=2)
 
@@ -26,7 +26,9 @@ def one_client_had_all(configs: AssignmentConfigs, lag: int) -> TaskAssignment:
     return TaskAssignment([old, new], TASKS, TASKS, configs)
 
 
-def states(assignor: str, assignment: TaskAssignment, rules: StreamsRules = NEWEST) -> tuple[list[list[int]], bool]:
+def states(
+    assignor: str, assignment: TaskAssignment, rules: KafkaStreamsRules = NEWEST
+) -> tuple[list[list[int]], bool]:
     batch = applications([assignment], rules)
     tasks = assign_tasks(assignor, batch, rules)
     return tasks.states.reshape(2, len(TASKS)).tolist(), bool(tasks.probing[0])
@@ -63,14 +65,14 @@ def test_standby_tasks_go_to_the_other_zone() -> None:
         Client(UUID(int=k), {f"c{k}": []}, lags={TASKS[0]: 0}, tags={"zone": zone}) for k, zone in enumerate(zones)
     ]
     assignment = TaskAssignment(clients, TASKS[:1], TASKS[:1], configs)
-    for rules, row in ((NEWEST, [ACTIVE, NONE, STANDBY]), (StreamsRules.KIP_441, [ACTIVE, STANDBY, NONE])):
+    for rules, row in ((NEWEST, [ACTIVE, NONE, STANDBY]), (KafkaStreamsRules.KIP_441, [ACTIVE, STANDBY, NONE])):
         assert assign_tasks(HIGH_AVAILABILITY, applications([assignment], rules), rules).states.tolist() == row
 
 
 @pytest.mark.parametrize("release", ["2.6", "3.2", "3.9"])
 def test_invariants(release: str, seed: int) -> None:
     """Each task is active once, standby tasks are within bounds, and threads get what their process got."""
-    rules = kafka_version(release).streams
+    rules = kafka_version(release).kafka_streams
     cases = list(streams_cases(seed, scaled(600), tags=True))
     for assignor in (HIGH_AVAILABILITY, STICKY, FALLBACK_PRIOR):
         own = [task_assignment(case) for case in cases if case["config"]["assignor"] == assignor]
@@ -97,7 +99,7 @@ def assert_application_is_assigned(batch: Applications, a: int, found: object, c
 def test_nine_tasks_in_a_bucket_are_uncertain(partitions: int, uncertain: bool) -> None:
     """Up to 2.8 the hash code of a task is the sum of its numbers."""
     tasks = [TaskId(subtopology, partition) for subtopology in range(9) for partition in range(partitions)]
-    rules = StreamsRules.KIP_441
+    rules = KafkaStreamsRules.KIP_441
     batch = applications([TaskAssignment([Client(A, {"a": []})], tasks, [])], rules)
     found = assign_tasks(STICKY, batch, rules)
     assert found.uncertain.tolist() == [uncertain]

@@ -19,26 +19,26 @@ from rebalance_sim.kafka.wire.streams_protocol import (
     encode_assignment_info,
     encode_subscription_info,
 )
-from tests.oracle.oracle import STREAMS_RELEASES
-from tests.oracle.streams_wire_cases import newest_version
+from tests.oracle.kafka_streams_wire_cases import newest_version
+from tests.oracle.oracle import KAFKA_STREAMS_RELEASES
 from tests.support.cases import golden
 from tests.support.streams_wire import info_of, read, read_by_kafka, written
 
 PROCESS = UUID("12345678-1234-4234-8234-123456789abc")
 
 
-@pytest.mark.parametrize("release", STREAMS_RELEASES)
+@pytest.mark.parametrize("release", KAFKA_STREAMS_RELEASES)
 def test_kafkas_bytes_are_read_as_kafka_reads_them(release: str) -> None:
-    cases, answers = golden(f"cases-streams-read-{release}"), golden(f"streams-read-{release}")
+    cases, answers = golden(f"cases-kafka-streams-read-{release}"), golden(f"kafka-streams-read-{release}")
     ours = [read(case, newest_version(release)) for case in cases]
     assert ours == list(map(read_by_kafka, answers))
     assert None in ours
 
 
-@pytest.mark.parametrize("release", STREAMS_RELEASES)
+@pytest.mark.parametrize("release", KAFKA_STREAMS_RELEASES)
 def test_subscriptions_are_written_as_kafka_writes_them(release: str) -> None:
     """Since version 7; tasks of earlier versions are in the order of a hash set."""
-    pairs = zip(golden(f"cases-streams-write-{release}"), golden(f"streams-write-{release}"), strict=True)
+    pairs = zip(golden(f"cases-kafka-streams-write-{release}"), golden(f"kafka-streams-write-{release}"), strict=True)
     compared = [
         (written(case).hex(), answer["bytes"])
         for case, answer in pairs
@@ -49,7 +49,7 @@ def test_subscriptions_are_written_as_kafka_writes_them(release: str) -> None:
 
 
 def test_written_fields_are_read_again() -> None:
-    cases = golden("cases-streams-write-4.3.1")
+    cases = golden("cases-kafka-streams-write-4.3.1")
     infos = [(info_of(case["rule"], case["config"]), written(case)) for case in cases]
     newest = [(info, data) for info, data in infos if info.version == NEWEST_STREAMS_VERSION]
     assert [

@@ -31,8 +31,8 @@ record Case(
 
     /** The class that answers a case of this rule. */
     String answeredBy() {
-        if (rule.startsWith("streams-")) {
-            return "StreamsAnswers";
+        if (rule.startsWith("kafka-streams-")) {
+            return "KafkaStreamsAnswers";
         }
         return switch (rule) {
             case "murmur2", "default-partitioner", "built-in-partitioner", "producer" -> "ProducerAnswers";

@@ -33,7 +33,7 @@ def streams_cases(
             _add_tags(rng, config)
         if strategies:
             _add_racks(rng, config, strategies)
-        yield {"rule": "streams-tasks", "id": f"{seed}-{number}", "config": config}
+        yield {"rule": "kafka-streams-tasks", "id": f"{seed}-{number}", "config": config}
 
 
 class _Application:
@@ -220,7 +220,7 @@ def leader_cases(
             _add_racks_of_leader(rng, config)
         if rng.random() < 0.01:
             config["partitions"] = config["partitions"] | {config["topology"][0]["topics"][0]: 0}
-        yield {"rule": "streams-leader", "id": f"{seed}-{number}", "config": config}
+        yield {"rule": "kafka-streams-leader", "id": f"{seed}-{number}", "config": config}
 
 
 def strategies_of(release: str) -> tuple[str, ...]:

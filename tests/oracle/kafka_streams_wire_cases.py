@@ -27,7 +27,7 @@ def streams_write_cases(seed: int, count: int, newest: int) -> Iterator[JsonObje
     for number in range(count):
         version = rng.randint(1, newest)
         fields = _subscription(rng, version) if number % 2 == 0 else _assignment(rng, version)
-        rule = f"streams-write-{'assignment' if number % 2 else 'subscription'}"
+        rule = f"kafka-streams-write-{'assignment' if number % 2 else 'subscription'}"
         yield {"rule": rule, "id": f"{seed}-{number}", "config": {"version": version, **fields}}
 
 
