@@ -163,10 +163,8 @@ def _write_classic_groups_by_release() -> None:
 
 def _write_kafka_streams() -> None:
     """Write applications of Kafka Streams: tasks by release, and by racks, answers of leaders, and bytes."""
-    asked = [
-        *streams_cases(KAFKA_STREAMS_SEED, KAFKA_STREAMS_COUNT),
-        *streams_cases(KAFKA_STREAMS_SEED + 1, KAFKA_STREAMS_COUNT, tags=True),
-    ]
+    seed, count = KAFKA_STREAMS_SEED, KAFKA_STREAMS_COUNT
+    asked = [*streams_cases(seed, count), *streams_cases(seed + 1, count, tags=True)]
     write_golden("cases-kafka-streams", asked)
     for release in KAFKA_STREAMS_RELEASES:
         write_golden(f"kafka-streams-{release}", kafka_streams_answers(release, asked))
