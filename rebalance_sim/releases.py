@@ -130,6 +130,32 @@ class StickyRules(IntEnum):
     """Members above their quota keep partitions with low numbers; revocations name the owner (3.7.1)."""
 
 
+class KafkaStreamsRules(IntEnum):
+    """The rules by which the leader of a Kafka Streams application assigns tasks (classic protocol): each adds to those
+    before it.
+    """
+
+    KIP_441 = 0
+    """Tasks stay where their state is until another process has restored it: ``HighAvailabilityTaskAssignor`` (2.6)."""
+    LAG_SENTINELS = 1
+    """A task that runs on a process has no other lag there if end offsets are unknown (2.7)."""
+    TASK_ID_HASH = 2
+    """Task ids have another hash code (3.0)."""
+    KNOWN_TASKS = 3
+    """Tasks that a thread reports but that no longer exist are skipped (3.1)."""
+    MOST_CAUGHT_UP = 4
+    """Without a caught-up process, the most caught-up one keeps a task; threads are balanced by all of their tasks;
+    standby tasks go to other tags (3.2)."""
+    POLLED_MOVEMENTS = 5
+    """Movements of tasks are made in order of priority (3.3)."""
+    OWNED_STANDBYS = 6
+    """A task that waits for its revocation is a standby task only where it was one (3.5.2)."""
+    RACKS = 7
+    """Tasks may be moved to processes in the racks of their partitions (3.6)."""
+    SUBTOPOLOGIES = 8
+    """They may also be balanced within each subtopology (3.7)."""
+
+
 class PartitionOrder(IntEnum):
     """The order in which brokers list the partitions of a topic in a Metadata response."""
 
@@ -270,6 +296,9 @@ class KafkaVersion:
     """Default of the producer's ``linger.ms`` (KIP-1030: 5 since 4.0)."""
     server_range: ServerRangeRules
     server_uniform: ServerUniformRules
+    kafka_streams: KafkaStreamsRules
+    streams_protocol: int
+    """The newest version of the user data that members of Kafka Streams applications send."""
     share_assignors: tuple[str, ...]
     """Names of the assignors of its share groups (KIP-932)."""
     share: ShareRules
@@ -349,6 +378,8 @@ RULE_CHANGES = (
             "linger_ms": 0,
             "server_range": ServerRangeRules.STICKY,
             "server_uniform": ServerUniformRules.RACKS,
+            "kafka_streams": KafkaStreamsRules.KIP_441,
+            "streams_protocol": 8,
             "share_assignors": (),
             "share": ShareRules.ALL_PARTITIONS,
             "connect": ConnectRules.EAGER,
@@ -378,9 +409,11 @@ RULE_CHANGES = (
     RuleChange("2.6.0", "KAFKA-9885", {"coordinator": CoordinatorRules.SCALA_2_6}),
     RuleChange("2.6.1", "KAFKA-10134, KAFKA-10284, KAFKA-10401", {"coordinator": CoordinatorRules.SCALA_2_6_1}),
     RuleChange("2.6.2", "KAFKA-10413", {"connect": ConnectRules.SEVERAL_CANDIDATES}),
+    RuleChange("2.7.0", "KAFKA-10068", {"kafka_streams": KafkaStreamsRules.LAG_SENTINELS}),
     RuleChange("2.7.0", "released before the fix of 2.6.2", {"connect": ConnectRules.GENERATIONS}),
     RuleChange("2.7.1", "KAFKA-10413", {"connect": ConnectRules.SEVERAL_CANDIDATES}),
     RuleChange("2.8.0", "KAFKA-10497, pull request 9952", {"coordinator": CoordinatorRules.SCALA_2_8}),
+    RuleChange("2.8.0", "KIP-671", {"streams_protocol": 9}),
     RuleChange("2.8.1", "KAFKA-12890", {"coordinator": CoordinatorRules.SCALA_2_8_1}),
     RuleChange("2.8.1", "KAFKA-12984", {"sticky": StickyRules.NO_DOUBLE_CLAIMS}),
     RuleChange("2.8.1", "KAFKA-12898", {"consumer_writer": ConsumerWriter.SORTED_SUBSCRIPTIONS}),
@@ -390,12 +423,20 @@ RULE_CHANGES = (
     RuleChange("3.0.0", "KIP-735", {"session_timeout_ms": 45_000}),
     RuleChange("3.0.0", "KAFKA-12464, KAFKA-12675, KAFKA-12984", {"sticky": StickyRules.QUOTAS}),
     RuleChange("3.0.0", "KAFKA-12675", {"consumer_writer": ConsumerWriter.SORTED}),
+    RuleChange("3.0.0", "KAFKA-12648", {"kafka_streams": KafkaStreamsRules.TASK_ID_HASH, "streams_protocol": 10}),
     RuleChange("3.0.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.1.0", "released before the fix of 3.0.1", {"rebalancing_offsets_expire": True}),
+    RuleChange("3.1.0", "KAFKA-12648", {"kafka_streams": KafkaStreamsRules.KNOWN_TASKS}),
     RuleChange("3.1.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.2.0", "KIP-814", {"coordinator": CoordinatorRules.SCALA_3_2}),
+    RuleChange(
+        "3.2.0",
+        "KAFKA-12959, KAFKA-13600, KIP-708",
+        {"kafka_streams": KafkaStreamsRules.MOST_CAUGHT_UP, "streams_protocol": 11},
+    ),
     RuleChange("3.3.0", "KAFKA-14201", {"coordinator": CoordinatorRules.SCALA_3_3}),
     RuleChange("3.3.0", "KIP-833", {"partition_order": PartitionOrder.HASH_SET}),
+    RuleChange("3.3.0", "TaskMovement polls its queue", {"kafka_streams": KafkaStreamsRules.POLLED_MOVEMENTS}),
     RuleChange("3.3.0", "active assignments in a list", {"connect": ConnectRules.COUNTS_COPIES}),
     RuleChange("3.3.2", "KAFKA-14009", {"coordinator": CoordinatorRules.SCALA_3_3_2}),
     RuleChange("3.4.0", "KAFKA-12495", {"connect": ConnectRules.BALANCED}),
@@ -404,10 +445,13 @@ RULE_CHANGES = (
         "3.5.0", "KIP-881, KAFKA-14451, KAFKA-14452, KAFKA-14891", {"rack_aware": True, "range_walk": RangeWalk.KNOWN}
     ),
     RuleChange("3.5.2", "KAFKA-15106", {"sticky": StickyRules.LARGER_GAP}),
+    RuleChange("3.5.2", "pull request 14149", {"kafka_streams": KafkaStreamsRules.OWNED_STANDBYS}),
     RuleChange("3.5.2", "KAFKA-15693", {"connect": ConnectRules.WITHOUT_DELAY}),
+    RuleChange("3.6.0", "KIP-925", {"kafka_streams": KafkaStreamsRules.RACKS}),
     RuleChange("3.6.0", "released before the fix of 3.5.2", {"connect": ConnectRules.BALANCED}),
     RuleChange("3.6.1", "KAFKA-15693", {"connect": ConnectRules.WITHOUT_DELAY}),
     RuleChange("3.7.0", "KIP-848", {"server_assignors": SERVER_ASSIGNORS}),
+    RuleChange("3.7.0", "KIP-925", {"kafka_streams": KafkaStreamsRules.SUBTOPOLOGIES}),
     RuleChange("3.7.1", "KAFKA-16277, KAFKA-15170", {"sticky": StickyRules.OWNED_SORTED}),
     RuleChange("3.8.0", "KAFKA-16694, KAFKA-16864", {"server_uniform": ServerUniformRules.QUOTAS}),
     RuleChange("3.9.0", "KAFKA-16944", {"server_range": ServerRangeRules.RANGES}),

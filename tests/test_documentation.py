@@ -21,7 +21,14 @@ from rebalance_sim.kafka.runtime.hash_order import vote_order
 from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
 from rebalance_sim.kafka.simulation.kubernetes import Deployment, Rollout
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
-from rebalance_sim.releases import RULE_CHANGES, ConsumerGroupRules, CoordinatorRules, KafkaVersion, kafka_version
+from rebalance_sim.releases import (
+    RULE_CHANGES,
+    ConsumerGroupRules,
+    CoordinatorRules,
+    KafkaStreamsRules,
+    KafkaVersion,
+    kafka_version,
+)
 from rebalance_sim.sources.scenarios import KEYS, ScenarioFile, scenario_names
 from rebalance_sim.sources.yaml_checks import checked
 from rebalance_sim.tables import INPUTS, OUTPUTS, Table
@@ -172,7 +179,11 @@ def test_versions_page_lists_every_rule_and_the_order_of_ties() -> None:
         for change in RULE_CHANGES
         for rule, value in change.rules.items()
     ]
-    for kind, rules in (("the coordinator", CoordinatorRules), ("consumer-protocol groups", ConsumerGroupRules)):
+    for kind, rules in (
+        ("the coordinator", CoordinatorRules),
+        ("consumer-protocol groups", ConsumerGroupRules),
+        ("Kafka Streams", KafkaStreamsRules),
+    ):
         assert [row[0] for row in table_under(text, f"rules of {kind}")] == [of.name for of in rules]
 
     for version, winners in table_under(text, "version"):

@@ -15,6 +15,7 @@ from tests.oracle.oracle import (
     CLIENT_RULES,
     CONSUMER_GROUP_RELEASES,
     GOLDEN_PRODUCERS,
+    KAFKA_STREAMS_RELEASES,
     SERVER_RULES,
     SERVER_VERSIONS,
     VERSIONS,
@@ -39,6 +40,7 @@ def check() -> None:
     _few_conversations_end_in_an_exception()
     _bytes_are_good_and_bad()
     _every_version_of_a_record_occurs()
+    _streams_leaders_withhold_tasks_and_probe()
 
 
 def _names_fit_in_buckets() -> None:
@@ -147,6 +149,19 @@ def _every_version_of_a_record_occurs() -> None:
         wanted |= {("GroupMetadata", number) for number in GROUP_VERSIONS[version]}
         assert wanted <= seen
         assert len(seen) == len(wanted) + of_consumer_protocol
+
+
+def _streams_leaders_withhold_tasks_and_probe() -> None:
+    """Each change of the task assignors until 3.6 changes an answer, and leaders ask for all kinds of rebalances."""
+    for before, since in pairwise(("2.6.3", "3.2.3", "3.6.2")):
+        pairs = zip(golden(f"kafka-streams-{before}"), golden(f"kafka-streams-{since}"), strict=True)
+        assert any(one["clients"] != other["clients"] for one, other in pairs), since
+    for release in KAFKA_STREAMS_RELEASES:
+        members = [
+            sent for answer in golden(f"kafka-streams-leader-{release}") for sent in answer.get("members", {}).values()
+        ]
+        assert len({sent["next_rebalance_ms"] for sent in members}) == 3, release
+        assert any(sent["standby_tasks"] for sent in members), release
 
 
 if __name__ == "__main__":

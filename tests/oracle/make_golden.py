@@ -10,6 +10,8 @@ from tests.oracle import golden_coverage
 from tests.oracle.connect_cases import connect_cases
 from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.coordinator_cases import as_known_to, coordinator_cases
+from tests.oracle.kafka_streams_cases import leader_cases, strategies_of, streams_cases, topologies, with_subtopologies
+from tests.oracle.kafka_streams_wire_cases import newest_version, streams_read_cases, streams_write_cases
 from tests.oracle.migration_cases import migration_cases
 from tests.oracle.offsets_topic_cases import offsets_topic_cases
 from tests.oracle.oracle import (
@@ -20,6 +22,7 @@ from tests.oracle.oracle import (
     CONSUMER_GROUP_RELEASES,
     DEFAULT_PARTITIONER_VERSIONS,
     GOLDEN_PRODUCERS,
+    KAFKA_STREAMS_RELEASES,
     PRODUCER_VERSIONS,
     SCALA_2_12_BUILDS,
     SERVER_RULES,
@@ -31,6 +34,7 @@ from tests.oracle.oracle import (
     answers,
     connect_answers,
     coordinator_answers,
+    kafka_streams_answers,
     scala_2_12_answers,
 )
 from tests.oracle.partitioner_cases import (
@@ -76,6 +80,13 @@ MIGRATION_SEED, MIGRATION_COUNT = 27, 300
 GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT = 31, 60
 CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT = 32, 120
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
+KAFKA_STREAMS_SEED, KAFKA_STREAMS_COUNT, KAFKA_STREAMS_RACKS, KAFKA_STREAMS_LEADERS, KAFKA_STREAMS_BYTES = (
+    33,
+    120,
+    45,
+    60,
+    80,
+)
 CONNECT_SEED, CONNECT_COUNT = 33, 40
 STREAMS_SEED, STREAMS_COUNT, STREAMS_CALLS = 33, 300, 30
 STREAMS_RECORDS_SEED, STREAMS_RECORDS_COUNT = 34, 24
@@ -115,6 +126,7 @@ def main() -> None:
     _write_migrations()
     _write_consumer_groups_by_release()
     _write_classic_groups_by_release()
+    _write_kafka_streams()
     write_connect_clusters()
     golden_coverage.check()
 
@@ -184,6 +196,36 @@ def _write_classic_groups_by_release() -> None:
         for release in CLASSIC_GROUP_RELEASES
     }
     _write_by_release("classic-groups", cases, by_release)
+
+
+def _write_kafka_streams() -> None:
+    """Write applications of Kafka Streams: tasks by release, and by racks, answers of leaders, and bytes."""
+    seed, count = KAFKA_STREAMS_SEED, KAFKA_STREAMS_COUNT
+    asked = [*streams_cases(seed, count), *streams_cases(seed + 1, count, tags=True)]
+    write_golden("cases-kafka-streams", asked)
+    for release in KAFKA_STREAMS_RELEASES:
+        write_golden(f"kafka-streams-{release}", kafka_streams_answers(release, asked))
+        if len(strategies_of(release)) > 1:
+            in_racks = streams_cases(seed, KAFKA_STREAMS_RACKS, tags=True, strategies=strategies_of(release)[1:])
+            _write_kafka_streams_of_release("kafka-streams-racks", release, list(in_racks))
+        described = topologies(seed, 20)
+        named = [{"rule": "kafka-streams-topology", "id": str(k), "config": each} for k, each in enumerate(described)]
+        known = list(map(with_subtopologies, described, kafka_streams_answers(release, named)))
+        newest = newest_version(release)
+        leaders = leader_cases(seed, KAFKA_STREAMS_LEADERS, known, newest, strategies_of(release))
+        _write_kafka_streams_of_release("kafka-streams-leader", release, list(leaders))
+        written = list(streams_write_cases(seed, KAFKA_STREAMS_BYTES, newest))
+        bytes_ = _write_kafka_streams_of_release("kafka-streams-write", release, written)
+        read = streams_read_cases(seed, zip(written, bytes_, strict=True), newest)
+        _write_kafka_streams_of_release("kafka-streams-read", release, list(read))
+
+
+def _write_kafka_streams_of_release(name: str, release: str, cases: list[JsonObject]) -> list[JsonObject]:
+    """Write cases for one release, and its answers, which are returned."""
+    write_golden(f"cases-{name}-{release}", cases)
+    answered = kafka_streams_answers(release, cases)
+    write_golden(f"{name}-{release}", answered)
+    return answered
 
 
 def write_connect_clusters() -> None:

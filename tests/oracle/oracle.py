@@ -53,6 +53,8 @@ CLASSIC_GROUP_RELEASES = (
     *("3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.2.0", "3.3.0", "3.3.2"),
 )
 """The releases between 2.3 and 3.9 at which rules of classic groups change."""
+KAFKA_STREAMS_RELEASES = ("2.6.3", "3.2.3", "3.6.2", "3.9.2", "4.3.1")
+"""Releases that represent the rules of Kafka Streams' task assignors."""
 CONNECT_RELEASES = (
     *("2.3.1", "2.4.1", "2.5.1", "2.6.2", "2.7.0", "2.8.2", "3.3.2", "3.4.1", "3.5.2", "3.6.0", "3.9.2"),
     *("4.3.1", "4.4.0"),
@@ -63,6 +65,8 @@ _SCALA_COORDINATOR = "kafka-2.4-3.4"
 _COORDINATOR = "kafka-4.x"
 """The modules that are built for each release whose coordinator is asked."""
 _CONNECT = "kafka-connect"
+_KAFKA_STREAMS = "kafka-streams"
+"""Likewise, for each release whose workers or task assignors are asked."""
 _SCALA_2_12 = "kafka-scala-2.12"
 """The module that is built for each release below."""
 SCALA_2_12_BUILDS = {
@@ -131,6 +135,14 @@ def coordinator_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonO
         return _answers(release, _built_for(release, _COORDINATOR), cases)
     scala = "2.13" if numbers >= (2, 6) else "2.12"
     return _answers(release, _built_for(release, _SCALA_COORDINATOR, f"-Doracle.scala={scala}"), cases)
+
+
+def kafka_streams_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return what Kafka Streams of a release since 2.6.0 answers to cases; the oracle is built for it first.
+
+    The first case takes long on a busy machine: Mockito instruments classes.
+    """
+    return _answers(release, _built_for(release, _KAFKA_STREAMS), cases, seconds=120)
 
 
 def connect_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:

@@ -97,6 +97,7 @@ TIERS = (
     _with_oracle("live: consumer-protocol groups", "test_live_consumer_groups.py", "coordinator/"),
     _with_oracle("live: partitioners", "test_live_partitioners.py", "partitioners/"),
     _with_oracle("live: protocol bytes", "test_live_protocol_bytes.py", "wire/"),
+    _with_oracle("live: Kafka Streams", "test_live_kafka_streams.py", "streams/", "wire/"),
     _with_oracle("live: Connect clusters", "test_live_connect.py", "connect/"),
     _with_oracle("live: offsets topic", "test_live_offsets_topic.py", "wire/"),
     _live(

@@ -22,6 +22,7 @@ _SCALA_2_13 = int(MapRule.SCALA_2_13)
 _SCALA_2_12_13 = int(MapRule.SCALA_2_12_13)
 _FEW_KEYS = 4
 _FEWEST_BUCKETS = 16
+_MOST_KEYS_OF_A_LIST = 8
 
 
 @kernel
@@ -94,6 +95,27 @@ def java_compute_if_absent_order(hashes: Ints, keys: Ints32, last_call_inserts: 
     """
     counted = len(keys) - 1 if last_call_inserts else len(keys)
     return _bucket_order(hashes, keys[::-1].copy(), java_table_size(counted))
+
+
+@kernel
+def java_map_is_crowded(hashes: Ints, keys: Ints32) -> bool:
+    """Return whether a bucket gets a ninth key while a ``java.util.HashMap`` grows: ``java_order`` does not hold then.
+
+    >>> java_map_is_crowded(np.arange(9), np.arange(9, dtype=np.int32))
+    False
+    >>> java_map_is_crowded(np.zeros(9, np.int64), np.arange(9, dtype=np.int32))
+    True
+    """
+    size, grown = _FEWEST_BUCKETS, java_table_size(len(keys))
+    while size <= grown:
+        counts = np.zeros(size, np.int32)
+        for key in keys[: 3 * size // 4 + 1]:
+            bucket = java_bucket(hashes[key], size)
+            counts[bucket] += 1
+            if counts[bucket] > _MOST_KEYS_OF_A_LIST:
+                return True
+        size *= 2
+    return False
 
 
 @kernel

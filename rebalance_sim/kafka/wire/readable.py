@@ -128,6 +128,10 @@ class Readable:
         length = self.unsigned_varint(field) - 1 if self.flexible else self.int32(field)
         return None if length < 0 else self._take(length, field)
 
+    def raw(self, length: int, field: str) -> bytes:
+        """Read a number of bytes."""
+        return self._take(length, field)
+
     def int32s(self, field: str) -> tuple[int, ...]:
         """Read an array of 32-bit numbers."""
         count = self.size(field, INT32.size)

@@ -33,6 +33,9 @@ record Case(
 
     /** The class that answers a case of this rule. */
     String answeredBy() {
+        if (rule.startsWith("kafka-streams-")) {
+            return "KafkaStreamsAnswers";
+        }
         return switch (rule) {
             case "murmur2", "default-partitioner", "built-in-partitioner", "producer" -> "ProducerAnswers";
             case "coordinator" -> "CoordinatorAnswers";
