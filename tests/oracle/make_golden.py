@@ -10,7 +10,13 @@ from tests.oracle import golden_coverage
 from tests.oracle.connect_cases import connect_cases
 from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.coordinator_cases import as_known_to, coordinator_cases
-from tests.oracle.kafka_streams_cases import leader_cases, strategies_of, streams_cases, topologies, with_subtopologies
+from tests.oracle.kafka_streams_cases import (
+    application_cases,
+    leader_cases,
+    strategies_of,
+    topologies,
+    with_subtopologies,
+)
 from tests.oracle.kafka_streams_wire_cases import newest_version, streams_read_cases, streams_write_cases
 from tests.oracle.migration_cases import migration_cases
 from tests.oracle.offsets_topic_cases import offsets_topic_cases
@@ -201,12 +207,12 @@ def _write_classic_groups_by_release() -> None:
 def _write_kafka_streams() -> None:
     """Write applications of Kafka Streams: tasks by release, and by racks, answers of leaders, and bytes."""
     seed, count = KAFKA_STREAMS_SEED, KAFKA_STREAMS_COUNT
-    asked = [*streams_cases(seed, count), *streams_cases(seed + 1, count, tags=True)]
+    asked = [*application_cases(seed, count), *application_cases(seed + 1, count, tags=True)]
     write_golden("cases-kafka-streams", asked)
     for release in KAFKA_STREAMS_RELEASES:
         write_golden(f"kafka-streams-{release}", kafka_streams_answers(release, asked))
         if len(strategies_of(release)) > 1:
-            in_racks = streams_cases(seed, KAFKA_STREAMS_RACKS, tags=True, strategies=strategies_of(release)[1:])
+            in_racks = application_cases(seed, KAFKA_STREAMS_RACKS, tags=True, strategies=strategies_of(release)[1:])
             _write_kafka_streams_of_release("kafka-streams-racks", release, list(in_racks))
         described = topologies(seed, 20)
         named = [{"rule": "kafka-streams-topology", "id": str(k), "config": each} for k, each in enumerate(described)]

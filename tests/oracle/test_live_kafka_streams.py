@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from rebalance_sim.releases import kafka_version
-from tests.oracle.kafka_streams_cases import leader_cases, strategies_of, streams_cases, topologies, with_subtopologies
+from tests.oracle.kafka_streams_cases import (
+    application_cases,
+    leader_cases,
+    strategies_of,
+    topologies,
+    with_subtopologies,
+)
 from tests.oracle.kafka_streams_wire_cases import newest_version, streams_read_cases, streams_write_cases
 from tests.oracle.oracle import KAFKA_STREAMS_RELEASES, kafka_streams_answers
 from tests.support.shares import Draws
@@ -24,22 +30,22 @@ WITH_RACKS = tuple(release for release in KAFKA_STREAMS_RELEASES if release >= "
 
 @pytest.mark.parametrize("release", KAFKA_STREAMS_RELEASES)
 def test_tasks_of_processes_and_threads(release: str, seed: int, draws: Draws) -> None:
-    assert _different(release, list(streams_cases(seed, draws(CASES)))) == [], f"seed {seed}"
+    assert _different(release, list(application_cases(seed, draws(CASES)))) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("release", BETWEEN)
 def test_releases_between(release: str, seed: int, draws: Draws) -> None:
-    assert _different(release, list(streams_cases(seed, draws(RACK_CASES)))) == [], f"seed {seed}"
+    assert _different(release, list(application_cases(seed, draws(RACK_CASES)))) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("release", WITH_TAGS)
 def test_standby_tasks_on_other_tags(release: str, seed: int, draws: Draws) -> None:
-    assert _different(release, list(streams_cases(seed, draws(CASES), tags=True))) == [], f"seed {seed}"
+    assert _different(release, list(application_cases(seed, draws(CASES), tags=True))) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("release", WITH_RACKS)
 def test_tasks_by_rack(release: str, seed: int, draws: Draws) -> None:
-    cases = list(streams_cases(seed, draws(RACK_CASES), tags=True, strategies=strategies_of(release)))
+    cases = list(application_cases(seed, draws(RACK_CASES), tags=True, strategies=strategies_of(release)))
     assert _different(release, cases) == [], f"seed {seed}"
 
 

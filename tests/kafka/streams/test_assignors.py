@@ -10,7 +10,7 @@ from rebalance_sim.kafka.streams.assignors import FALLBACK_PRIOR, HIGH_AVAILABIL
 from rebalance_sim.kafka.streams.threads import assign_threads
 from rebalance_sim.kafka.wire.streams_protocol import TaskId
 from rebalance_sim.releases import KafkaStreamsRules, kafka_version
-from tests.oracle.kafka_streams_cases import streams_cases
+from tests.oracle.kafka_streams_cases import application_cases
 from tests.support.examples import scaled
 from tests.support.streams_applications import task_assignment
 
@@ -73,7 +73,7 @@ def test_standby_tasks_go_to_the_other_zone() -> None:
 def test_invariants(release: str, seed: int) -> None:
     """Each task is active once, standby tasks are within bounds, and threads get what their process got."""
     rules = kafka_version(release).kafka_streams
-    cases = list(streams_cases(seed, scaled(600), tags=True))
+    cases = list(application_cases(seed, scaled(600), tags=True))
     for assignor in (HIGH_AVAILABILITY, STICKY, FALLBACK_PRIOR):
         own = [task_assignment(case) for case in cases if case["config"]["assignor"] == assignor]
         batch = applications(own, rules)
