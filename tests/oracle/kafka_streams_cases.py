@@ -19,7 +19,7 @@ ASSIGNORS = ("high-availability", "sticky", "fallback-prior")
 _ACCEPTABLE = (0, 10, 100, 100, 10_000, 2**63 - 1)
 
 
-def streams_cases(
+def application_cases(
     seed: int, count: int, *, tags: bool = False, strategies: tuple[str, ...] = ()
 ) -> Iterator[JsonObject]:
     """Yield applications, a third for each assignor.
