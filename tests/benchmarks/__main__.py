@@ -26,6 +26,7 @@ from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
 from tests.benchmarks.assignors import bench_assignors
 from tests.benchmarks.commands import bench_commands
+from tests.benchmarks.connect import bench_connect
 from tests.benchmarks.history import bench_copy, bench_history
 from tests.benchmarks.kafka_classes import bench_kafka
 from tests.benchmarks.lag import bench_lag
@@ -42,7 +43,7 @@ STRATEGIES = ("range", "roundrobin")
 STICKY = ("sticky", "cooperative-sticky")
 PARTS = (
     *("latency", "commands", "floor", "growth", "giant", "kafka", "lag", "assignors", "keys", "unkeyed", "records"),
-    *("streams", "simulation", "mixed", "history", "copy"),
+    *("connect", "streams", "simulation", "mixed", "history", "copy"),
 )
 LIMITS = {"election": 1.2, "range": 1.5, "roundrobin": 1.5, "sticky": 1.7, "cooperative-sticky": 2.0}
 """Multiples of the floor."""
@@ -198,6 +199,7 @@ def main() -> None:
         "growth": lambda: bench_growth(bench, options.groups),
         "giant": lambda: bench_giant(bench),
         "kafka": lambda: bench_kafka(min(options.groups, 20_000)),
+        "connect": bench_connect,
         "streams": bench_streams,
         "lag": lambda: bench_lag(bench.spark, bench.folder),
         "assignors": bench_assignors,

@@ -150,6 +150,13 @@ def connect_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObjec
     return _answers(release, _built_for(release, _CONNECT), cases)
 
 
+def connect_rebalances_per_second(release: str, cases: Iterable[JsonObject], seconds: float) -> float:
+    """Return how many rebalances leaders of Connect clusters compute per processor second, each the last of a case."""
+    program = [*SHORT_LIFE[:1], "-cp", _built_for(release, _CONNECT), f"{_PACKAGE}.ConnectBench", str(seconds)]
+    (result,) = _converse(release, program, _Feed(cases))
+    return float(result["cases_per_cpu_second"])
+
+
 def scala_2_12_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
     """Return what the build of a release with Scala 2.12 answers to elections; it is built first."""
     return _answers(release, _built_for(release, _SCALA_2_12, *SCALA_2_12_BUILDS[release]), cases)

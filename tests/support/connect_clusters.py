@@ -52,9 +52,23 @@ def _comparable(moves: WorkerMoves) -> WorkerMoves:
     return WorkerMoves(*written_order(moves.connectors, moves.tasks), *revoked)
 
 
+def prepared_rounds(cases: Sequence[JsonObject], release: str) -> tuple[list[ConnectLeader], list[Round]]:
+    """Return the leaders after all rebalances of cases, and the last rebalance again."""
+    clusters = [_Cluster(case, release) for case in cases]
+    _play(clusters, cases)
+    last = [(cluster, case["steps"][-1]) for cluster, case in zip(clusters, cases, strict=True)]
+    rounds = [cluster.round_of(step) for cluster, step in last]
+    return [cluster.workers[step["leader"]].as_leader for cluster, step in last], rounds
+
+
 def played(cases: Sequence[JsonObject], release: str) -> list[Answer]:
     """Return what the rules answer to cases; the same rebalance of all of them is one batch."""
     clusters = [_Cluster(case, release) for case in cases]
+    _play(clusters, cases)
+    return [cluster.answers for cluster in clusters]
+
+
+def _play(clusters: Sequence["_Cluster"], cases: Sequence[JsonObject]) -> None:
     for steps in zip_longest(*(case["steps"] for case in cases)):
         playing = [(cluster, step) for cluster, step in zip(clusters, steps, strict=True) if step is not None]
         rounds = [cluster.round_of(step) for cluster, step in playing]
@@ -63,7 +77,6 @@ def played(cases: Sequence[JsonObject], release: str) -> list[Answer]:
         for (cluster, step), leader, this_round, moves in zip(playing, leaders, rounds, answers, strict=True):
             delay_ms = 0 if this_round.protocol == EAGER else leader.delay_ms
             cluster.complete(step, this_round, moves, delay_ms)
-    return [cluster.answers for cluster in clusters]
 
 
 class _Cluster:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -11,7 +12,7 @@ from rebalance_sim.kafka.connect.clusters import NO_CANDIDATE, Leader, Moves, Re
 from rebalance_sim.kafka.connect.eager import assign_eagerly
 from rebalance_sim.kafka.connect.incremental_cooperative import rebalance
 from rebalance_sim.kafka.runtime.records import new_records, rows
-from rebalance_sim.kafka.runtime.strings import Ints32, Strings, java_hashes, java_key
+from rebalance_sim.kafka.runtime.strings import Flags, Ints32, Strings, java_hashes, java_key
 from rebalance_sim.kafka.wire.connect_protocol import EAGER, ConnectorTaskId
 from rebalance_sim.releases import ConnectRules
 
@@ -57,11 +58,49 @@ class Round:
 
 
 @dataclass(frozen=True)
+class Numbering(Generic[_Name]):
+    """The connectors, or the tasks, of a cluster by their numbers, which are in the order in which Kafka sorts them."""
+
+    names: Sequence[_Name] = ()
+    numbers: Mapping[_Name, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, names: Iterable[_Name]) -> "Numbering[_Name]":
+        """Number names."""
+        ordered = sorted(names, key=_sort_key)
+        return cls(ordered, {name: number for number, name in enumerate(ordered)})
+
+    def flags(self, names: Iterable[_Name]) -> Flags:
+        """Return which numbers have one of these names. Raises KeyError for a name without a number."""
+        flags = np.zeros(len(self.names), np.bool_)
+        flags[[self.numbers[name] for name in names]] = True
+        return flags
+
+    def named(self, flags: Flags) -> list[_Name]:
+        """Return the names of the numbers that are set."""
+        return [self.names[number] for number in np.flatnonzero(flags).tolist()]
+
+
+@dataclass(frozen=True)
 class Remembered(Generic[_Name]):
     """The connectors, or the tasks, that a leader remembers of its last rebalance."""
 
-    assigned: frozenset[_Name] = frozenset()
-    revoked: frozenset[_Name] = frozenset()
+    numbering: Numbering[_Name]
+    assigned: Flags
+    """By number."""
+    revoked: Flags
+
+    @classmethod
+    def of(cls, assigned: Iterable[_Name]) -> "Remembered[_Name]":
+        """Return what a leader remembers that has assigned these, and revoked nothing."""
+        numbering = Numbering.of(frozenset(assigned))
+        none = np.zeros(len(numbering.names), np.bool_)
+        return cls(numbering, ~none, none)
+
+    def renumbered(self, numbering: Numbering[_Name]) -> "Remembered[_Name]":
+        """Return the same under other numbers."""
+        assigned, revoked = (numbering.flags(self.numbering.named(flags)) for flags in (self.assigned, self.revoked))
+        return Remembered(numbering, assigned, revoked)
 
 
 @dataclass
@@ -80,8 +119,8 @@ class ConnectLeader:
     members: frozenset[str] = frozenset()
     candidates: list[str] = field(default_factory=list)
     """Workers that were idle while a rebalance was delayed, the earliest first."""
-    connectors: Remembered[str] = Remembered()
-    tasks: Remembered[ConnectorTaskId] = Remembered()
+    connectors: Remembered[str] = field(default_factory=lambda: Remembered.of(()))
+    tasks: Remembered[ConnectorTaskId] = field(default_factory=lambda: Remembered.of(()))
 
     def assign(self, this_round: Round) -> dict[str, WorkerMoves]:
         """Return the moves of each worker.
@@ -123,7 +162,7 @@ def _assign_incrementally(
 ) -> list[dict[str, WorkerMoves]]:
     workers, memory = _workers(leaders, rounds), _memory(leaders, rounds)
     connectors = [
-        _numbered(leader.connectors, each.connectors, [worker.connectors for worker in each.workers])
+        _numbered(leader.connectors, [*each.connectors], [worker.connectors for worker in each.workers])
         for leader, each in zip(leaders, rounds, strict=True)
     ]
     tasks = [
@@ -132,11 +171,11 @@ def _assign_incrementally(
     ]
     of_connectors, of_tasks = _arrays(connectors), _arrays(tasks)
     connector_moves, task_moves = rebalance(workers, of_connectors, of_tasks, rows(memory), int(rules))
+    _remember(leaders, rounds, workers, memory)
     answers = []
-    for c, (leader, this_round) in enumerate(zip(leaders, rounds, strict=True)):
-        first, end = workers.offsets[c], workers.offsets[c + 1]
-        _remember(leader, this_round, memory[c], workers.candidates[first:end])
-        leader.connectors, leader.tasks = connectors[c].remembered(of_connectors, c), tasks[c].remembered(of_tasks, c)
+    bounds = pairwise(workers.offsets.tolist())
+    for c, (leader, this_round, (first, end)) in enumerate(zip(leaders, rounds, bounds, strict=True)):
+        leader.connectors, leader.tasks = connectors[c].after(of_connectors, c), tasks[c].after(of_tasks, c)
         answers.append(
             _named_moves(
                 this_round, connectors[c].moves(connector_moves, first, end), tasks[c].moves(task_moves, first, end)
@@ -148,19 +187,16 @@ def _assign_incrementally(
 class _Numbered(NamedTuple, Generic[_Name]):
     """The connectors of a cluster, or its tasks, with their numbers."""
 
-    names: list[_Name]
-    """In the order of their numbers."""
-    configured: list[bool]
-    assigned: list[bool]
-    revoked: list[bool]
+    remembered: Remembered[_Name]
+    configured: Flags
     held: list[list[int]]
     """By worker."""
 
-    def remembered(self, arrays: Resources, c: int) -> Remembered[_Name]:
+    def after(self, arrays: Resources, c: int) -> Remembered[_Name]:
         """Return what the leader of cluster c remembers after a rebalance."""
         low, high = arrays.offsets[c], arrays.offsets[c + 1]
-        assigned, revoked = np.flatnonzero(arrays.previous[low:high]), np.flatnonzero(arrays.revoked[low:high])
-        return Remembered(frozenset(self.names[k] for k in assigned), frozenset(self.names[k] for k in revoked))
+        numbering = self.remembered.numbering
+        return Remembered(numbering, arrays.previous[low:high].copy(), arrays.revoked[low:high].copy())
 
     def moves(self, moves: Moves, first: int, end: int) -> list[tuple[tuple[_Name, ...], tuple[_Name, ...]]]:
         """Return what each worker from ``first`` to ``end`` of the batch has to start and to stop."""
@@ -173,7 +209,8 @@ class _Numbered(NamedTuple, Generic[_Name]):
         )
 
     def _lists(self, offsets: Ints32, numbers: Ints32) -> Iterable[tuple[_Name, ...]]:
-        return (tuple(self.names[k] for k in numbers[low:high]) for low, high in pairwise(offsets))
+        names = self.remembered.numbering.names
+        return (tuple(names[k] for k in numbers[low:high]) for low, high in pairwise(offsets.tolist()))
 
 
 def tasks_of(connectors: Mapping[str, int]) -> list[ConnectorTaskId]:
@@ -182,23 +219,32 @@ def tasks_of(connectors: Mapping[str, int]) -> list[ConnectorTaskId]:
     >>> tasks_of({"sink": 1})
     [ConnectorTaskId(connector='sink', task=0)]
     """
-    return [ConnectorTaskId(name, number) for name, count in connectors.items() for number in range(count)]
+    return [task for connector in connectors.items() for task in _tasks_of(*connector)]
+
+
+@lru_cache(maxsize=1 << 12)
+def _tasks_of(connector: str, count: int) -> tuple[ConnectorTaskId, ...]:
+    return tuple(ConnectorTaskId(connector, number) for number in range(count))
 
 
 def _numbered(
-    remembered: Remembered[_Name], configured: Iterable[_Name], held: Sequence[Sequence[_Name]]
+    remembered: Remembered[_Name], configured: Sequence[_Name], held: Sequence[Sequence[_Name]]
 ) -> _Numbered[_Name]:
-    """Number what a cluster has configured, remembers, or runs, in the order in which Kafka sorts it."""
-    chosen = frozenset(configured)
-    names = sorted(chosen.union(remembered.assigned, remembered.revoked, *held), key=_sort_key)
-    number_of = {name: number for number, name in enumerate(names)}
-    return _Numbered(
-        names,
-        [name in chosen for name in names],
-        [name in remembered.assigned for name in names],
-        [name in remembered.revoked for name in names],
-        [[number_of[name] for name in dict.fromkeys(listed)] for listed in held],
-    )
+    """Number what a cluster has configured, remembers, or runs; as before if there is nothing new."""
+    numbering = remembered.numbering
+    try:
+        return _Numbered(remembered, numbering.flags(configured), _numbers(numbering, held))
+    except KeyError:
+        kept = (numbering.named(flags) for flags in (remembered.assigned, remembered.revoked))
+        numbering = Numbering.of(frozenset(configured).union(*kept, *held))
+    return _Numbered(remembered.renumbered(numbering), numbering.flags(configured), _numbers(numbering, held))
+
+
+def _numbers(numbering: Numbering[_Name], held: Sequence[Sequence[_Name]]) -> list[list[int]]:
+    """Return lists of names as numbers, each once."""
+    numbers = numbering.numbers
+    listed = [[numbers[name] for name in names] for names in held]
+    return [of if len(set(of)) == len(of) else list(dict.fromkeys(of)) for of in listed]
 
 
 def _sort_key(name: str | ConnectorTaskId) -> tuple[bytes, int]:
@@ -208,10 +254,10 @@ def _sort_key(name: str | ConnectorTaskId) -> tuple[bytes, int]:
 def _arrays(numbered: Sequence[_Numbered[Any]]) -> Resources:
     lists = [listed for cluster in numbered for listed in cluster.held]
     return Resources(
-        _offsets([len(cluster.names) for cluster in numbered]),
-        np.array([flag for cluster in numbered for flag in cluster.configured], np.bool_),
-        np.array([flag for cluster in numbered for flag in cluster.assigned], np.bool_),
-        np.array([flag for cluster in numbered for flag in cluster.revoked], np.bool_),
+        _offsets([len(cluster.configured) for cluster in numbered]),
+        np.concatenate([cluster.configured for cluster in numbered]),
+        np.concatenate([cluster.remembered.assigned for cluster in numbered]),
+        np.concatenate([cluster.remembered.revoked for cluster in numbered]),
         _offsets([len(listed) for listed in lists]),
         np.array([number for listed in lists for number in listed], np.int32),
     )
@@ -236,15 +282,18 @@ def _workers(leaders: Sequence[ConnectLeader], rounds: Sequence[Round]) -> Worke
 
 
 def _memory(leaders: Sequence[ConnectLeader], rounds: Sequence[Round]) -> Any:
-    """Return what leaders remember as records."""
+    """Return what leaders remember as records, which are filled by column: numpy's records are slow one by one."""
     memory: Any = new_records(Leader, len(leaders))
-    for record, leader, this_round in zip(memory, leaders, rounds, strict=True):
-        record.now_ms, record.max_delay_ms = this_round.now_ms, leader.max_delay_ms
-        record.is_continued = leader.generation == this_round.last_completed
-        record.lost_worker = not leader.members.issubset(worker.member_id for worker in this_round.workers)
-        record.candidates = len(leader.candidates)
-        for name in _REMEMBERED:
-            setattr(record, name, getattr(leader, name))
+    pairs = list(zip(leaders, rounds, strict=True))
+    memory["now_ms"] = [each.now_ms for each in rounds]
+    memory["max_delay_ms"] = [leader.max_delay_ms for leader in leaders]
+    memory["is_continued"] = [leader.generation == each.last_completed for leader, each in pairs]
+    memory["lost_worker"] = [
+        not leader.members.issubset(worker.member_id for worker in each.workers) for leader, each in pairs
+    ]
+    memory["candidates"] = [len(leader.candidates) for leader in leaders]
+    for name in _REMEMBERED:
+        memory[name] = [getattr(leader, name) for leader in leaders]
     return memory
 
 
@@ -252,16 +301,20 @@ _REMEMBERED = ("scheduled_ms", "delay_ms", "may_revoke", "revoked_before", "revo
 """Fields of a leader that its record has under the same names."""
 
 
-def _remember(leader: ConnectLeader, this_round: Round, record: Any, candidates: Ints32) -> None:
-    """Write what a leader remembers after a rebalance."""
+def _remember(leaders: Sequence[ConnectLeader], rounds: Sequence[Round], workers: Workers, memory: Any) -> None:
+    """Write what leaders remember after a rebalance, but for connectors and tasks."""
     for name in _REMEMBERED:
-        setattr(leader, name, record[name].item())
-    leader.generation = this_round.generation
-    leader.members = frozenset(worker.member_id for worker in this_round.workers)
-    known = leader.candidates if record.candidates else []
-    places = {place: worker for worker, place in enumerate(candidates.tolist())}
-    new = range(len(known), int(record.candidates))
-    leader.candidates = [*known, *(this_round.workers[places[place]].member_id for place in new)]
+        for leader, value in zip(leaders, memory[name].tolist(), strict=True):
+            setattr(leader, name, value)
+    counts, places = memory["candidates"].tolist(), workers.candidates.tolist()
+    bounds = pairwise(workers.offsets.tolist())
+    for leader, this_round, count, (first, end) in zip(leaders, rounds, counts, bounds, strict=True):
+        leader.generation = this_round.generation
+        leader.members = frozenset(worker.member_id for worker in this_round.workers)
+        known = leader.candidates if count else []
+        by_place = {place: worker for worker, place in enumerate(places[first:end])}
+        new = (this_round.workers[by_place[place]].member_id for place in range(len(known), count))
+        leader.candidates = [*known, *new]
 
 
 def _named_moves(

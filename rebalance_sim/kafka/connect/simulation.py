@@ -155,8 +155,8 @@ class ConnectCluster:
         leader, delay_ms = self.members[self.leader].worker.as_leader, self.settings.pending_delay_ms
         workers = [process.worker for process in self.members.values()]
         lost = self.connectors if delay_ms else {}
-        leader.connectors = Remembered(frozenset(lost).union(*(worker.connectors for worker in workers)))
-        leader.tasks = Remembered(frozenset(tasks_of(lost)).union(*(worker.tasks for worker in workers)))
+        leader.connectors = Remembered.of([*lost, *(name for worker in workers for name in worker.connectors)])
+        leader.tasks = Remembered.of([*tasks_of(lost), *(task for worker in workers for task in worker.tasks)])
         leader.generation, leader.members = self.generation, frozenset(self.members)
         if delay_ms:
             leader.delay_ms, leader.scheduled_ms = delay_ms, delay_ms

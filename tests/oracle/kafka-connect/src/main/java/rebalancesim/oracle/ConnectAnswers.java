@@ -16,9 +16,19 @@ final class ConnectAnswers {
     }
 
     static Map<String, Object> to(Case question) throws Exception {
+        List<Object> rebalances = new ArrayList<>();
+        play(question, rebalances);
+        return Map.of("rebalances", rebalances);
+    }
+
+    /** The workers after the last rebalance. */
+    static Map<String, ConnectWorker> played(Case question) throws Exception {
+        return play(question, new ArrayList<>());
+    }
+
+    private static Map<String, ConnectWorker> play(Case question, List<Object> rebalances) throws Exception {
         Settings settings = Json.convert(question.config(), Settings.class);
         Map<String, ConnectWorker> workers = new HashMap<>();
-        List<Object> rebalances = new ArrayList<>();
         for (Rebalance rebalance : question.stepsAs(Rebalance.class)) {
             rebalance.renamed().forEach((id, before) -> workers.put(id, workers.remove(before)));
             for (String id : rebalance.workers()) {
@@ -28,7 +38,7 @@ final class ConnectAnswers {
             }
             rebalances.add(answerOf(rebalance, workers));
         }
-        return Map.of("rebalances", rebalances);
+        return workers;
     }
 
     private static Map<String, Object> answerOf(Rebalance rebalance, Map<String, ConnectWorker> workers)
