@@ -1701,6 +1701,12 @@ CONNECT_ADVICE = Table(
             BOOLEAN,
             "whether it has the least downtime, of equal ones the fewest starts, and else is the current value",
         ),
+        Column(
+            "best_up_to_start_ms",
+            LONG,
+            "for the best value: how long each start may take until another value, with fewer starts, has less downtime; "
+            "null if none can",
+        ),
     ),
 )
 

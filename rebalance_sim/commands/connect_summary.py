@@ -108,7 +108,11 @@ def summarise_delays(advice: DataFrame) -> list[Line]:
     )
     better = (
         advice.where("best and not current")
-        .agg(F.count("*").alias("n"), F.sum("saved_downtime_ms").alias("ms"))
+        .agg(
+            F.count("*").alias("n"),
+            F.sum("saved_downtime_ms").alias("ms"),
+            F.min("best_up_to_start_ms").alias("start_ms"),
+        )
         .first()
     )
     assert better is not None
@@ -121,6 +125,8 @@ def summarise_delays(advice: DataFrame) -> list[Line]:
         for row in rows
     ]
     saved = f"the best delay of each cluster saves {_seconds(better['ms'] or 0)} in {plural(better['n'], 'cluster')}"
+    if better["start_ms"] is not None:
+        saved += f", if a connector or task starts within {_seconds(better['start_ms'])}"
     return [Table(header, body), saved if better["n"] else "no other delay is better"]
 
 

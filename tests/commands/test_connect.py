@@ -49,6 +49,17 @@ def test_tables_and_counts(spark: SparkSession, tmp_path: Path, capsys: pytest.C
     assert dict(map(tuple, errors)) == {"copy": None, "empty": "the cluster has connectors and no workers"}
 
 
+def test_the_best_delay_and_what_it_depends_on(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a delay both tasks move, and move back: two starts more, and 54 s less downtime than after 30 s."""
+    arguments = ["connect", *TABLES, "--scenario", f"{EXAMPLES}/one-restart.yaml", "--advice"]
+    assert main([*arguments, "--out", f"{tmp_path}/out"]) == 0
+    assert "saves 594.0 s in 1 cluster, if a connector or task starts within 27.0 s" in capsys.readouterr().out
+    (best,) = spark.read.parquet(f"{tmp_path}/out/connect_advice").where("best").collect()
+    assert (best["max_delay_ms"], best["started"], best["best_up_to_start_ms"]) == (0, 4, (66_000 - 12_000) // 2)
+
+
 def test_the_answer_of_the_rest_api(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved = f"{EXAMPLES}/connectors-expanded.json"
     assert main(["connect", "--rest-output", saved, "--group", "copy", "--out", f"{tmp_path}/out"]) == 0

@@ -108,7 +108,23 @@ class ConnectPlan:
             ),
         )
         now = next(row["downtime_ms"] for row in rows if row["current"])
-        return [row | {"saved_downtime_ms": now - row["downtime_ms"], "best": row is best} for row in rows]
+        longest_start_ms = _longest_start_ms(best, rows)
+        return [
+            row
+            | {"saved_downtime_ms": now - row["downtime_ms"], "best": row is best}
+            | {"best_up_to_start_ms": longest_start_ms if row is best else None}
+            for row in rows
+        ]
+
+
+def _longest_start_ms(best: dict[str, Any], rows: Rows) -> int | None:
+    """Return how long a start may take until a delay with fewer starts has less downtime; None if none can."""
+    turning_points = [
+        (row["downtime_ms"] - best["downtime_ms"]) // (best["started"] - row["started"])
+        for row in rows
+        if row["started"] < best["started"] and row["unassigned"] <= best["unassigned"]
+    ]
+    return min(turning_points, default=None)
 
 
 @dataclass(frozen=True)
