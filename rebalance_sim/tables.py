@@ -1704,7 +1704,7 @@ CONNECT_ADVICE = Table(
         Column(
             "best_up_to_start_ms",
             LONG,
-            "for the best value: how long each start may take until another value, with fewer starts, has less downtime; "
+            "for the best value: how long a start may take until another value, with fewer starts, has less downtime; "
             "null if none can",
         ),
     ),
