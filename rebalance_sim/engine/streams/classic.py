@@ -129,8 +129,8 @@ class _Members:
         self._processes = {member.member_id: _process_id(member) for member in group.members}
         self._active = {member.member_id: _task_ids(member.active) for member in group.members}
         self._standby = {member.member_id: _task_ids(member.standby) for member in group.members}
-        self._kept: dict[UUID, set[TaskId]] = {process: set() for process in self._processes.values()}
-        """Stateful tasks that a process no longer has, with their state on its disk."""
+        self._complete = {process: self._stateful_tasks(process) for process in self._processes.values()}
+        """The tasks of which a process has all state on its disk; what it starts to restore is not complete at once."""
         self._error: str | None = None
         self._probing = False
         self.rejoins = False
@@ -152,12 +152,20 @@ class _Members:
         return StreamsGroup(members, leader, self._topology, ends, self._configs)
 
     def _offset_sums(self, member: str) -> dict[TaskId, int]:
-        """Return what a member sends of its stateful tasks; the first of a process also sends what is on its disk."""
+        """Return what a member sends of its stateful tasks; the first of a process also sends those revoked from it."""
         process = self._processes[member]
+        complete = self._complete[process]
         is_first = member == min(name for name, of in self._processes.items() if of == process)
-        kept = sorted(self._kept[process]) if is_first else []
-        sums = dict.fromkeys((*self._standby[member], *kept), CAUGHT_UP)
-        return sums | {task: LATEST_OFFSET for task in self._active[member] if task.subtopology in self._stateful}
+        revoked = sorted(complete - self._stateful_tasks(process)) if is_first else []
+        tasks = [*self._active[member], *self._standby[member], *revoked]
+        sums = {task: CAUGHT_UP if task in complete else 0 for task in tasks if task.subtopology in self._stateful}
+        return sums | {task: LATEST_OFFSET for task in self._active[member] if task in complete}
+
+    def _stateful_tasks(self, process: UUID) -> set[TaskId]:
+        """Return the stateful tasks that a process has, active and standby."""
+        members = [member for member, of in self._processes.items() if of == process]
+        tasks = {task for member in members for task in (*self._active[member], *self._standby[member])}
+        return {task for task in tasks if task.subtopology in self._stateful}
 
     def take(self, answer: GroupAnswer) -> None:
         """Let the members have what the leader sends."""
@@ -165,20 +173,12 @@ class _Members:
         if self._error is not None:
             self.rejoins = False
             return
-        had = {process: kept | self._state_of(process) for process, kept in self._kept.items()}
         for member, sent in answer.members.items():
             self._active[member] = tuple(sorted(set(sent.info.active_tasks)))
             self._standby[member] = tuple(sorted(sent.info.standby_tasks))
-        self._kept = {process: tasks - self._state_of(process) for process, tasks in had.items()}
         times = {sent.info.next_rebalance_ms for sent in answer.members.values()}
         self.rejoins = 0 in times
         self._probing = bool(times - {0, NO_REBALANCE})
-
-    def _state_of(self, process: UUID) -> set[TaskId]:
-        """Return the stateful tasks that a process has."""
-        members = [member for member, of in self._processes.items() if of == process]
-        tasks = {task for member in members for task in (*self._active[member], *self._standby[member])}
-        return {task for task in tasks if task.subtopology in self._stateful}
 
     def assigned(self) -> Assigned:
         """Return the tasks of each member."""
