@@ -462,7 +462,8 @@ def _streams(groups: OptionGroups) -> None:
         "--standby-replicas",
         type=int,
         metavar="N",
-        help="num.standby.replicas (default: that of each group's last assignment)",
+        help="num.standby.replicas (default: that of each streams group's last assignment, or of the subtopologies "
+        "table)",
     )
     add(
         "--max-warmup-replicas",

@@ -15,6 +15,7 @@ from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.streams_summary import summarise_groups, summarise_tasks
 from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
+from rebalance_sim.engine.streams.application import CLASSIC, STREAMS
 from rebalance_sim.engine.streams.classic import ASSUMED_IDS, ASSUMED_OF_CLASSIC
 from rebalance_sim.engine.tables.inputs import fit, no_rejects, rejected, union, usable
 from rebalance_sim.errors import UserError
@@ -54,7 +55,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     for table, rows in given.items():
         count = run.number_of(rows) + unread[table.name]
         run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
-    assumed = _assumed_of_classic(tables[STREAMS_BALANCE.name], options)
+    assumed = _assumed(tables[STREAMS_BALANCE.name], options)
     run.assumptions = [*source.assumptions, *untested_releases(clusters), *assumed]
     run.finish()
     lines = summarise_groups(tables[STREAMS_BALANCE.name]) + summarise_tasks(tables[STREAMS_TASKS.name])
@@ -88,11 +89,12 @@ def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
         stored = subtopologies.select("cluster", "group_id").distinct()
         subtopologies = subtopologies.unionByName(usable(given).join(stored, ["cluster", "group_id"], "anti"))
         unusable.append(rejected(given, SUBTOPOLOGIES))
-    return Source(members.unionByName(classic), subtopologies, union(unusable), [ASSUMED])
+    return Source(members.unionByName(classic), subtopologies, union(unusable), [])
 
 
-def _assumed_of_classic(balance: DataFrame, options: Namespace) -> list[str]:
-    """Return what is assumed of classic applications, if any is assigned."""
-    if balance.where("protocol = 'classic' AND error IS NULL").isEmpty():
-        return []
-    return [ASSUMED_OF_CLASSIC, *([ASSUMED_IDS] if options.join else [])]
+def _assumed(balance: DataFrame, options: Namespace) -> list[str]:
+    """Return what is assumed of the groups that have an assignment, by their protocol."""
+    protocols = {row["protocol"] for row in balance.where("error IS NULL").select("protocol").distinct().collect()}
+    of_groups = [ASSUMED] if options.offsets_topic and STREAMS in protocols else []
+    of_classic = [ASSUMED_OF_CLASSIC, *([ASSUMED_IDS] if options.join else [])] if CLASSIC in protocols else []
+    return of_groups + of_classic
