@@ -1,76 +1,72 @@
-"""The job streams for classic applications: what it reads from __consumer_offsets, prints and writes."""
+"""The job streams: what it prints and writes, and the mistakes that it reports."""
 
 import json
+import shutil
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 from pyspark.sql import SparkSession
 
-from rebalance_sim.cli import main
-from rebalance_sim.kafka.wire.streams_protocol import TaskId
+from rebalance_sim.cli import USER_ERROR, main
 from tests.support.cluster.live_set_ups import OFFSETS_RECORD
-from tests.support.offsets_records import stored_member
-from tests.support.streams_application_records import record_of, thread
 
 pytestmark = pytest.mark.usefixtures("small_runs")
 
-TASKS = [TaskId(0, partition) for partition in range(4)]
-TOPOLOGY = {"group_id": "totals", "subtopology": "0", "topics": ["orders"], "stateful": True}
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "streams"
+_NAMES = {"members": "--streams-members", "subtopologies": "--subtopologies", "topics": "--topics"}
 
 
-@pytest.fixture
-def arguments(spark: SparkSession, tmp_path: Path) -> list[str]:
-    """Two applications, of which one has a topology; the last record counts, and one member is malformed."""
-    older = record_of("totals", [thread("a", 1, TASKS)], generation=1)
-    newer = record_of("totals", [thread("a", 1, TASKS[:2], TASKS[2:]), thread("b", 2, TASKS[2:])], generation=2)
-    unknown = record_of("unknown", [thread("a", 1), stored_member("b-1", (None, "b"), b"\0\1", b"")])
-    records = [(*record, 0, offset) for offset, record in enumerate((older, newer, unknown))]
-    spark.createDataFrame(records, OFFSETS_RECORD).write.parquet(f"{tmp_path}/dump")
-    (tmp_path / "subtopologies.json").write_text(json.dumps(TOPOLOGY) + "\n")
-    (tmp_path / "topics.json").write_text(json.dumps({"topic": "orders", "partitions": 4}) + "\n")
-    topics = ["--topics", f"{tmp_path}/topics.json", "--subtopologies", f"{tmp_path}/subtopologies.json"]
-    return ["streams", "--offsets-topic", f"{tmp_path}/dump", *topics, "--out", f"{tmp_path}/out"]
+def _tables(folder: Path) -> list[str]:
+    return [part for name, option in _NAMES.items() for part in (option, f"{folder}/{name}.json")]
 
 
-def test_a_process_leaves(
-    spark: SparkSession, tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+def test_two_groups(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One loses a process; the other reads a topic that is missing, and one of its members has no process."""
+    shutil.copytree(EXAMPLES, tmp_path / "in")
+    with (tmp_path / "in/members.json").open("a") as file:
+        file.write(json.dumps({"group_id": "other", "member_id": "a", "process_id": "p"}) + "\n")
+        file.write(json.dumps({"group_id": "other", "member_id": "b", "process_id": ""}) + "\n")
+    with (tmp_path / "in/subtopologies.json").open("a") as file:
+        file.write(json.dumps({"group_id": "other", "subtopology": "0", "topics": ["gone"], "stateful": True}) + "\n")
+    assert main(["streams", *_tables(tmp_path / "in"), "--leave", "pod-3", "--out", f"{tmp_path}/out"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("2 streams groups, 6 tasks; the state of 0 active tasks is restored")
+    assert "1 group has no assignment, first other: topic 'gone' is missing: the topology is not ready" in printed
+    assert "read 5 streams members, 3 subtopologies, 2 topics; 1 row rejected" in printed
+    (balance,) = spark.read.parquet(f"{tmp_path}/out/streams_balance").where("error IS NULL").collect()
+    assert (balance["members"], balance["moved"], balance["restored"], balance["standbys_started"]) == (2, 2, 0, 2)
+    tasks = spark.read.parquet(f"{tmp_path}/out/streams_tasks").groupBy("role").count().collect()
+    assert dict(map(tuple, tasks)) == {"active": 6, "standby": 3}
+
+
+def test_more_standby_replicas(spark: SparkSession, tmp_path: Path) -> None:
+    assert main(["streams", *_tables(EXAMPLES), "--standby-replicas", "2", "--out", f"{tmp_path}/out"]) == 0
+    (balance,) = spark.read.parquet(f"{tmp_path}/out/streams_balance").collect()
+    assert (balance["standby_replicas"], balance["standbys_started"], balance["moved"]) == (2, 3, 0)
+
+
+def test_brokers_without_streams_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["streams", *_tables(EXAMPLES), "--kafka-version", "3.9", "--out", f"{tmp_path}/out"]) == 0
+    assert "first pricing: the brokers of Kafka 3.9 have no streams groups" in capsys.readouterr().out
+
+
+def test_a_topic_without_streams_groups(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its tasks become active where they were standby tasks: no state is restored."""
-    assert main([*arguments, "--leave", "b"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert printed.startswith("2 classic applications, 4 tasks; the state of 0 active tasks is restored")
-    assert "1 group has no assignment, first unknown: no topology: give --subtopologies with" in printed
-    assert "of classic applications are caught up with the stateful tasks that they have" in printed
-    assert "members joined in the order of their ids" not in printed
-    tasks = spark.read.parquet(f"{tmp_path}/out/streams_tasks").orderBy("partition").collect()
-    assert [(row["partition"], row["member_id"], row["role"], row["previous"]) for row in tasks] == [
-        (0, "a-1", "active", "active"),
-        (1, "a-1", "active", "active"),
-        (2, "a-1", "active", "standby"),
-        (3, "a-1", "active", "standby"),
-    ]
-    assert {row["process_id"] for row in tasks} == {str(UUID(int=1))}
-    (reject,) = spark.read.parquet(f"{tmp_path}/out/rejects").collect()
-    assert (reject["table"], reject["group_id"]) == ("streams_members", "unknown")
+    spark.createDataFrame([(b"\0\2\0\1a", None, 0, 0)], OFFSETS_RECORD).write.parquet(f"{tmp_path}/dump")
+    arguments = ["streams", "--offsets-topic", f"{tmp_path}/dump", "--topics", f"{EXAMPLES}/topics.json"]
+    assert main([*arguments, "--out", f"{tmp_path}/out"]) == 0
+    assert capsys.readouterr().out.startswith("0 streams groups, 0 tasks;")
 
 
-def test_a_process_joins(
-    spark: SparkSession, tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A task moves to the process that has it as a standby task; elsewhere, state is restored before."""
-    assert main([*arguments, "--join", "1", "--standby-replicas", "0", "--max-warmup-replicas", "1"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "a probing rebalance follows in 1 application" in printed
-    assert "the process ids of new processes are the largest" in printed
-    rows = spark.read.parquet(f"{tmp_path}/out/streams_balance").where("error IS NULL").collect()
-    assert [(row["protocol"], row["members"], row["probing"], row["moved"]) for row in rows] == [
-        ("classic", 3, True, 1)
-    ]
-    started = spark.read.parquet(f"{tmp_path}/out/streams_tasks").where("role = 'standby'").collect()
-    assert [(row["process_id"], row["previous"]) for row in started] == [(str(UUID(int=2)), None)]
-
-
-def test_other_clients(tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*arguments, "--client-version", "2.8"]) == 0
-    assert "that of Kafka 2.8 is of version 9: give --client-version" in " ".join(capsys.readouterr().out.split())
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (_tables(EXAMPLES)[:2] + _tables(EXAMPLES)[4:], "--streams-members and --subtopologies: give both"),
+        ([*_tables(EXAMPLES), "--join", "-1"], "--join: -1"),
+        ([*_tables(EXAMPLES), "--command-config", "a"], "--command-config: only allowed with --offsets-topic kafka:"),
+    ],
+)
+def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert main(["streams", *arguments, "--out", f"{tmp_path}/out"]) == USER_ERROR
+    assert message in capsys.readouterr().err

@@ -126,6 +126,12 @@ def _of_connect(given: Given) -> DataFrame:
     return sim.simulate_connect(workers, connectors, "rolling-restart", advice=True).connect_advice
 
 
+def _of_streams(given: Given) -> DataFrame:
+    read = given.topics.sparkSession.read
+    tables = [read.json(str(EXAMPLES / "streams" / f"{name}.json")) for name in ("members", "subtopologies", "topics")]
+    return sim.assign_streams(*tables, joining=1).streams_tasks
+
+
 def _timed(given: Given) -> DataFrame:
     past = _past(given)
     return past.generation_members.transform(sim.timings(past.generations, past.episodes))
@@ -136,6 +142,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "assign, by an assignor of one's own": lambda given: given.members.transform(
         sim.assign(LastTakesAll.name, given.topics, assignors=[LastTakesAll()])
     ),
+    "assign_streams": _of_streams,
     "audit": lambda given: sim.audit(given.members, given.topics, given.offsets).verdicts,
     "backtest": lambda given: _past(given).generation_members.transform(sim.backtest()),
     "balance": lambda given: given.members.transform(sim.balance("elected", given.topics)),
