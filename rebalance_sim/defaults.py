@@ -11,3 +11,5 @@ STORM_REBALANCES = 10
 STORM_WINDOW_MS = 60_000
 AUTO = "auto"
 """The format of an input is that of its name or first bytes."""
+WARMUP_REPLICAS = 2
+"""max.warmup.replicas of Kafka Streams (KIP-441)."""

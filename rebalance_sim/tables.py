@@ -1715,7 +1715,8 @@ _SUBTOPOLOGY = Column("subtopology", STRING, "id of the subtopology", required=T
 
 STREAMS_MEMBERS = Table(
     "streams_members",
-    "One row per member of a streams group (KIP-1071): a thread of a process of Kafka Streams.",
+    "One row per member of a streams group (KIP-1071), or of a classic application of Kafka Streams: a thread of a "
+    "process.",
     (
         *_OF_GROUP,
         Column("member_id", STRING, "member id, chosen by the client", required=True),
@@ -1727,16 +1728,27 @@ STREAMS_MEMBERS = Table(
         Column("standby", STREAMS_TASK_IDS, "standby tasks of its target assignment"),
         Column("current_active", STREAMS_TASK_IDS, "active tasks that it has now; null for those of the target"),
         Column("current_standby", STREAMS_TASK_IDS, "standby tasks that it has now; null for those of the target"),
+        Column("protocol", STRING, "`streams` (KIP-1071) or `classic`; null for `streams`"),
+        Column(
+            "supported_version",
+            INT,
+            "newest version of Kafka Streams' user data that a classic member can read (8 in 2.6, 9 in 2.8, 10 in 3.0, "
+            "11 since 3.2); null for that of its release",
+        ),
     ),
 )
 
 SUBTOPOLOGIES = Table(
     "subtopologies",
-    "One row per subtopology of a streams group.",
+    "One row per subtopology of a streams group, or of a classic application of Kafka Streams.",
     (
         *_OF_GROUP,
         _SUBTOPOLOGY,
-        Column("topics", STRINGS, "topics that it reads: it has as many tasks as the largest of them has partitions"),
+        Column(
+            "topics",
+            STRINGS,
+            "topics that it reads, with repartition topics: it has as many tasks as the largest of them has partitions",
+        ),
         Column("topic_patterns", STRINGS, "regular expressions of topics that it reads, too"),
         Column("stateful", BOOLEAN, "whether it has state stores with changelog topics", required=True),
         Column("standby_replicas", INT, "num.standby.replicas of the group; null for 0"),
@@ -1759,9 +1771,10 @@ STREAMS_TASKS = Table(
 
 STREAMS_BALANCE = Table(
     "streams_balance",
-    "One row per streams group: its next target assignment in figures.",
+    "One row per streams group or classic application of Kafka Streams: its next assignment in figures.",
     (
         *_OF_GROUP,
+        Column("protocol", STRING, "`streams` (KIP-1071) or `classic`"),
         Column("members", INT, "number of members"),
         Column("processes", INT, "number of processes"),
         Column("tasks", INT, "number of tasks"),
@@ -1776,6 +1789,12 @@ STREAMS_BALANCE = Table(
         Column("standbys_started", INT, "standby tasks whose process had neither them nor their active task before"),
         Column("min_active", INT, "fewest active tasks of a member"),
         Column("max_active", INT, "most active tasks of a member"),
+        Column(
+            "probing",
+            BOOLEAN,
+            "whether a probing rebalance follows after probing.rebalance.interval.ms (KIP-441), because some standby "
+            "tasks are warming up; null for streams groups",
+        ),
         Column("error", STRING, "why the group has no assignment; null if it has one"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Streams groups (KIP-1071): where the tasks of Kafka Streams run next."""
+"""Streams groups (KIP-1071) and classic applications: where the tasks of Kafka Streams run next."""
 
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack
 from pyspark.sql import DataFrame
 
 from rebalance_sim.api.groups import clusters_of
+from rebalance_sim.defaults import WARMUP_REPLICAS
 from rebalance_sim.engine.streams.groups import StreamsPlan
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, union
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
@@ -23,6 +24,8 @@ class StreamsOptions(TypedDict, total=False):
     """New processes that join, with one member each."""
     standby_replicas: int | None
     """num.standby.replicas, in place of each group's own."""
+    warmup_replicas: int
+    """max.warmup.replicas of classic applications; 2 by default."""
     kafka_version: str | Clusters
     """Release of the brokers; the newest by default."""
 
@@ -30,7 +33,10 @@ class StreamsOptions(TypedDict, total=False):
 def assign_streams(
     members: DataFrame, subtopologies: DataFrame, topics: DataFrame, **options: Unpack[StreamsOptions]
 ) -> Outcomes:
-    """Predict the next target assignment of every streams group; return all tables of the run.
+    """Predict the next assignment of every streams group and classic application; return all tables of the run.
+
+    Members of classic applications have ``protocol`` ``classic``. Their assignment is the one after the rebalances that
+    follow at once, if members have to revoke tasks first.
 
     The tables are ``streams_balance``, ``streams_tasks`` and ``rejects``. All are computed once, when the first of them
     is used. Raises UserError for an unknown version, and for a table without a required column.
@@ -57,6 +63,7 @@ def assign_streams(
         options.get("leaving", ()),
         options.get("joining", 0),
         options.get("standby_replicas"),
+        options.get("warmup_replicas", WARMUP_REPLICAS),
     )
     fitted = {
         STREAMS_MEMBERS: fit(members, STREAMS_MEMBERS),

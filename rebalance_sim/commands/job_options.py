@@ -6,7 +6,17 @@ from typing import NamedTuple
 
 from rebalance_sim.commands.configuration import CONFIG
 from rebalance_sim.commands.options import items
-from rebalance_sim.defaults import AUTO, CLIENT, CLUSTER, SCENARIO, STORM_REBALANCES, STORM_WINDOW_MS, STRATEGY, TITLE
+from rebalance_sim.defaults import (
+    AUTO,
+    CLIENT,
+    CLUSTER,
+    SCENARIO,
+    STORM_REBALANCES,
+    STORM_WINDOW_MS,
+    STRATEGY,
+    TITLE,
+    WARMUP_REPLICAS,
+)
 from rebalance_sim.engine.runs.figures import CHECKS, FINDING_CHECKS, FINDINGS
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
@@ -430,7 +440,13 @@ def _streams(groups: OptionGroups) -> None:
         f"brokers, kafka:HOST:PORT,... ({_NEEDS_PACKAGE})",
     )
     add = groups.input.add_argument
-    add("--subtopologies", default="", metavar="PATH", help="subtopologies table, with --streams-members")
+    add(
+        "--subtopologies",
+        default="",
+        metavar="PATH",
+        help="subtopologies table, with --streams-members; with --offsets-topic that of classic applications, whose "
+        "topologies Kafka does not store",
+    )
     add("--topics", required=True, metavar="PATH", help="topics table: a subtopology has as many tasks as partitions")
     add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
     add("--command-config", metavar="FILE", help="client properties file for the brokers, as for Kafka's tools")
@@ -446,7 +462,15 @@ def _streams(groups: OptionGroups) -> None:
         "--standby-replicas",
         type=int,
         metavar="N",
-        help="num.standby.replicas (default: that of each group's last assignment)",
+        help="num.standby.replicas (default: that of each streams group's last assignment, or of the subtopologies "
+        "table)",
+    )
+    add(
+        "--max-warmup-replicas",
+        type=int,
+        default=WARMUP_REPLICAS,
+        metavar="N",
+        help=f"max.warmup.replicas of classic applications (default: {WARMUP_REPLICAS})",
     )
     _brokers(groups)
     _output(groups)
@@ -763,7 +787,8 @@ JOBS = {
         ),
     ),
     "streams": Job(
-        "predict where the tasks of streams groups (KIP-1071) run, and how much state is restored when members change",
+        "predict where the tasks of Kafka Streams run, of streams groups (KIP-1071) and classic applications, and how "
+        "much state is restored when members change",
         _streams,
         (
             "--offsets-topic kafka:broker:9092 --topics out/fleet/topics --join 1 --out out/streams",

@@ -1,6 +1,7 @@
-"""``streams``: predict the next target assignment of streams groups, and what it costs if members change."""
+"""``streams``: predict where the tasks of Kafka Streams run next, and what it costs if members change."""
 
 from argparse import Namespace
+from collections import Counter
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,10 +15,13 @@ from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.streams_summary import summarise_groups, summarise_tasks
 from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
-from rebalance_sim.engine.tables.inputs import no_rejects, union
+from rebalance_sim.engine.streams.application import CLASSIC, STREAMS
+from rebalance_sim.engine.streams.classic import ASSUMED_IDS, ASSUMED_OF_CLASSIC
+from rebalance_sim.engine.tables.inputs import fit, no_rejects, rejected, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.offsets_topic.dump import open_dump
+from rebalance_sim.sources.streams.stored_applications import read_applications
 from rebalance_sim.sources.streams.stored_groups import ASSUMED, read_streams_groups
 from rebalance_sim.tables import REJECTS, STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_TASKS, SUBTOPOLOGIES, TOPICS
 
@@ -37,20 +41,22 @@ def run(spark: SparkSession, options: Namespace) -> None:
         leaving=items(options.leave) if options.leave else (),
         joining=options.join,
         standby_replicas=options.standby_replicas,
+        warmup_replicas=options.max_warmup_replicas,
         kafka_version=clusters,
     )
     run.begin()
-    run.report_progress("assigning the tasks of streams groups")
+    run.report_progress("assigning the tasks of Kafka Streams")
     tables = {name: run.write(name, assigned[name]) for name in (STREAMS_BALANCE.name, STREAMS_TASKS.name)}
     bad = write_rejects(run, union([assigned[REJECTS.name], source.rejects]), options.on_bad_input)
+    unread = Counter({row["table"]: row["count"] for row in source.rejects.groupBy("table").count().collect()})
     if options.offsets_topic:
-        unread = run.number_of(source.rejects)
-        run.count_rows(_RECORDS, unread, 0, unread)
+        run.count_rows(_RECORDS, unread[_RECORDS], 0, unread[_RECORDS])
     given = {STREAMS_MEMBERS: source.members, SUBTOPOLOGIES: source.subtopologies, TOPICS: topics}
     for table, rows in given.items():
-        count = run.number_of(rows)
+        count = run.number_of(rows) + unread[table.name]
         run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
-    run.assumptions = [*source.assumptions, *untested_releases(clusters)]
+    assumed = _assumed(tables[STREAMS_BALANCE.name], options)
+    run.assumptions = [*source.assumptions, *untested_releases(clusters), *assumed]
     run.finish()
     lines = summarise_groups(tables[STREAMS_BALANCE.name]) + summarise_tasks(tables[STREAMS_TASKS.name])
     print_summary(lines + summarise_run(run))
@@ -74,5 +80,21 @@ def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
     properties = dict(read_client_properties(options.command_config)) if options.command_config else None
     dump = open_dump(spark, options.offsets_topic, properties)
     if dump.lines is not None:
-        raise UserError("--offsets-topic: text does not have streams groups; give Parquet, or kafka:HOST:PORT")
-    return Source(*read_streams_groups(dump.records, options.cluster), [ASSUMED])
+        raise UserError("--offsets-topic: text does not have the tasks of members; give Parquet, or kafka:HOST:PORT")
+    members, subtopologies, rejects = read_streams_groups(dump.records, options.cluster)
+    classic, unread = read_applications(dump.records, options.cluster)
+    unusable = [rejects, unread]
+    if options.subtopologies:
+        given = fit(run.read(SUBTOPOLOGIES, options.subtopologies, options.format), SUBTOPOLOGIES)
+        stored = subtopologies.select("cluster", "group_id").distinct()
+        subtopologies = subtopologies.unionByName(usable(given).join(stored, ["cluster", "group_id"], "anti"))
+        unusable.append(rejected(given, SUBTOPOLOGIES))
+    return Source(members.unionByName(classic), subtopologies, union(unusable), [])
+
+
+def _assumed(balance: DataFrame, options: Namespace) -> list[str]:
+    """Return what is assumed of the groups that have an assignment, by their protocol."""
+    protocols = {row["protocol"] for row in balance.where("error IS NULL").select("protocol").distinct().collect()}
+    of_groups = [ASSUMED] if options.offsets_topic and STREAMS in protocols else []
+    of_classic = [ASSUMED_OF_CLASSIC, *([ASSUMED_IDS] if options.join else [])] if CLASSIC in protocols else []
+    return of_groups + of_classic

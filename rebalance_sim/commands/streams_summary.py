@@ -1,6 +1,6 @@
 """What ``streams`` prints at the end of a run."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table
@@ -13,14 +13,16 @@ SHOWN = 10
 def summarise_groups(balance: DataFrame) -> list[Line]:
     """Return the figures of all groups, those that restore most state first."""
     total = balance.agg(
-        F.count("*").alias("groups"),
+        F.count_if(F.expr("protocol = 'streams'")).alias("groups"),
+        F.count_if(F.expr("protocol = 'classic'")).alias("classic"),
+        F.count_if(F.col("probing")).alias("probing"),
         F.sum("tasks").alias("tasks"),
         F.sum("restored").alias("restored"),
         F.count("error").alias("failed"),
     ).first()
     assert total is not None
     lines: list[Line] = [
-        f"{plural(total['groups'], 'streams group')}, {plural(total['tasks'] or 0, 'task')}; the state of "
+        f"{_kinds(total)}, {plural(total['tasks'] or 0, 'task')}; the state of "
         f"{plural(total['restored'] or 0, 'active task')} is restored from changelog topics"
     ]
     rows = balance.orderBy("error", F.desc("restored"), F.desc("moved"), "cluster", "group_id").limit(SHOWN).collect()
@@ -34,6 +36,11 @@ def summarise_groups(balance: DataFrame) -> list[Line]:
         for row in shown
     ]
     lines += [Table.of_clusters(header, body, [row["cluster"] for row in shown])] if body else []
+    if total["probing"]:
+        lines.append(
+            f"  a probing rebalance follows in {plural(total['probing'], 'application')}, after "
+            "probing.rebalance.interval.ms: tasks move when their standby tasks have caught up"
+        )
     failed = balance.where("error IS NOT NULL").orderBy("cluster", "group_id").first()
     if failed is not None:
         lines.append(
@@ -41,6 +48,13 @@ def summarise_groups(balance: DataFrame) -> list[Line]:
             f"{failed['error']}"
         )
     return lines
+
+
+def _kinds(total: Row) -> str:
+    """Return the numbers of streams groups and of classic applications; of the latter only if there are any."""
+    groups = [plural(total["groups"], "streams group")] if total["groups"] or not total["classic"] else []
+    classic = [plural(total["classic"], "classic application")] if total["classic"] else []
+    return ", ".join([*groups, *classic])
 
 
 def summarise_tasks(tasks: DataFrame) -> list[Line]:

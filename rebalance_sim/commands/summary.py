@@ -26,12 +26,13 @@ _SUMMED = ("idle_members", "moved", "kept", "revoked", "unassigned")
 def counted_rows(number: int, table: str) -> str:
     """Return a number of rows with the name of their table.
 
-    >>> counted_rows(1, "topics"), counted_rows(2, "listed_groups"), counted_rows(1, "topics_after")
-    ('1 topic', '2 listed groups', '1 row of topics_after')
+    >>> counted_rows(1, "subtopologies"), counted_rows(2, "listed_groups"), counted_rows(1, "topics_after")
+    ('1 subtopology', '2 listed groups', '1 row of topics_after')
     """
-    return (
-        plural(number, table[:-1].replace("_", " ")) if table.endswith("s") else f"{plural(number, 'row')} of {table}"
-    )
+    if not table.endswith("s"):
+        return f"{plural(number, 'row')} of {table}"
+    several = table.replace("_", " ")
+    return plural(number, f"{several[:-3]}y" if several.endswith("ies") else several[:-1], several)
 
 
 def partition_ranges(partitions: Iterable[Row]) -> str:

@@ -176,6 +176,14 @@ TIERS = (
             *("rebalance_sim/engine/streams/", "rebalance_sim/kafka/wire/streams_records.py"),
         ),
     ),
+    Tier(
+        "a classic application of Kafka Streams on a broker",
+        ("tests/real/test_streams_applications.py",),
+        (
+            *(*_CLUSTERS, *_PROGRAMS, "rebalance_sim/kafka/streams/", "rebalance_sim/sources/streams/"),
+            *("rebalance_sim/engine/streams/", "rebalance_sim/kafka/wire/streams_protocol.py"),
+        ),
+    ),
     Tier("predicted groups on a broker", ("tests/real/test_predicted_groups.py",), _CLUSTERS),
     Tier("migrations on a broker", ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),
     Tier(

@@ -14,7 +14,8 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     check_at_least("--join", options.join, 0)
     if options.standby_replicas is not None:
         check_at_least("--standby-replicas", options.standby_replicas, 0)
-    if bool(options.streams_members) != bool(options.subtopologies):
+    check_at_least("--max-warmup-replicas", options.max_warmup_replicas, 1)
+    if options.streams_members and not options.subtopologies:
         raise UserError("--streams-members and --subtopologies: give both, or --offsets-topic, which has both")
     if options.command_config and not options.offsets_topic.startswith(KAFKA):
         raise UserError(f"--command-config: only allowed with --offsets-topic {KAFKA}HOST:PORT")

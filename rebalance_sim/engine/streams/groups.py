@@ -3,14 +3,26 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.defaults import WARMUP_REPLICAS
 from rebalance_sim.engine.spark.driver_rows import map_batches
+from rebalance_sim.engine.streams.application import (
+    CLASSIC,
+    NEW_PROCESS,
+    Application,
+    Assigned,
+    Member,
+    Task,
+    figures,
+    without_figures,
+)
+from rebalance_sim.engine.streams.classic import assign_applications, obstacle
 from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome
 from rebalance_sim.engine.tables.inputs import usable
 from rebalance_sim.kafka.assignors.streams.sticky_task_assignor import assign
@@ -22,9 +34,9 @@ from rebalance_sim.releases import KafkaVersion, StreamsRules
 from rebalance_sim.tables import STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_TASKS, SUBTOPOLOGIES, struct
 
 Rows = list[dict[str, Any]]
-Task = tuple[str, int]
 _KEYS = ("cluster", "group_id")
 _SCHEMA = struct({table.name: table.schema for table in (STREAMS_BALANCE, STREAMS_TASKS)})
+_COUNTED = ("tasks", "missing", "sources")
 _NO_TASKS = "the brokers of Kafka {} have no streams groups"
 _MISSING = "topic '{}' is missing: the topology is not ready, and no member gets a task"
 
@@ -40,12 +52,14 @@ class StreamsPlan:
     """New processes that join, with one member each."""
     standby_replicas: int | None = None
     """num.standby.replicas, in place of each group's own."""
+    warmup_replicas: int = WARMUP_REPLICAS
+    """max.warmup.replicas of classic applications."""
 
     def rows(self, members: DataFrame, subtopologies: DataFrame, topics: DataFrame) -> DataFrame:
         """Return the rows of all tables, from fitted inputs."""
         counted = _with_tasks(usable(subtopologies), usable(topics))
         groups = _collected(usable(members), STREAMS_MEMBERS.names, "members").join(
-            _collected(counted, [*SUBTOPOLOGIES.names, "tasks", "missing"], "subtopologies"), [*_KEYS], "full"
+            _collected(counted, [*SUBTOPOLOGIES.names, *_COUNTED], "subtopologies"), [*_KEYS], "full"
         )
         return map_batches(
             groups.select(*_KEYS, *(F.coalesce(name, F.array()).alias(name) for name in ("members", "subtopologies"))),
@@ -55,115 +69,74 @@ class StreamsPlan:
 
     def _assign_all(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            by_version: dict[KafkaVersion, list[Application]] = {}
             balances: Rows = []
             tasks: Rows = []
+            of_rules: dict[tuple[KafkaVersion, bool], list[Application]] = {}
             for row in batch.to_pylist():
-                group, error = self._application(row)
+                group = self._application(row)
+                error = self._obstacle(group, row["subtopologies"])
                 if error is not None:
-                    balances.append(group.keys | {"members": len(group.members), "error": error})
+                    balances.append(group.keys | without_figures(group, error))
                 else:
-                    by_version.setdefault(self.clusters.of(row["cluster"]).rules(), []).append(group)
-            for version, groups in by_version.items():
-                for group, assigned in zip(groups, _assigned(groups, version), strict=True):
-                    balances.append(group.keys | _balance(group, assigned))
+                    rules = self.clusters.of(row["cluster"]).rules()
+                    of_rules.setdefault((rules, group.is_classic), []).append(group)
+            for (version, is_classic), groups in of_rules.items():
+                of_groups = self._classic(groups, version) if is_classic else _assigned(groups, version)
+                for group, assigned in zip(groups, of_groups, strict=True):
+                    balances.append(group.keys | figures(group, assigned))
                     tasks += [group.keys | row for row in assigned.rows(group)]
             for table, rows in ((STREAMS_BALANCE, balances), (STREAMS_TASKS, tasks)):
                 if rows:
                     yield as_outcome(table.name, pa.array(rows, arrow_type(table.schema)), _SCHEMA)
 
-    def _application(self, row: dict[str, Any]) -> tuple["Application", str | None]:
-        """Return a group after what changes in it, and why it has no assignment."""
-        brokers = self.clusters.of(row["cluster"])
-        version = brokers.rules()
+    def _classic(self, groups: Sequence[Application], version: KafkaVersion) -> list[Assigned]:
+        return assign_applications(groups, version, self.warmup_replicas)
+
+    def _application(self, row: dict[str, Any]) -> Application:
+        """Return a group after what changes in it."""
+        rules = self.clusters.of(row["cluster"]).rules().streams
         stays = [
             member
             for member in sorted(row["members"], key=_join_key)
             if not {member["member_id"], member["process_id"], member["client_id"]}.intersection(self.leaving)
         ]
         standbys = max((part["standby_replicas"] or 0 for part in row["subtopologies"]), default=0)
-        group = Application(
+        return Application(
             {key: row[key] for key in _KEYS},
-            [*(_member(member, version.streams) for member in stays), *map(_new_member, range(1, self.joining + 1))],
+            [*(_member(member, rules) for member in stays), *map(_new_member, range(1, self.joining + 1))],
             {part["subtopology"]: (part["tasks"] or 0, part["stateful"]) for part in row["subtopologies"]},
             standbys if self.standby_replicas is None else self.standby_replicas,
-            [_member(member, version.streams) for member in row["members"]],
+            [_member(member, rules) for member in row["members"]],
+            {part["subtopology"]: dict(map(_topic, part["sources"] or ())) for part in row["subtopologies"]},
+            any(member["protocol"] == CLASSIC for member in row["members"]),
         )
-        missing = next((part["missing"] for part in row["subtopologies"] if part["missing"]), None)
+
+    def _obstacle(self, group: Application, subtopologies: Rows) -> str | None:
+        """Return why a group has no assignment."""
+        brokers = self.clusters.of(group.keys["cluster"])
+        version = brokers.rules()
+        if group.is_classic:
+            return obstacle(group, brokers.clients or brokers.version, version.streams_protocol)
         if not version.streams_assignors:
-            return group, _NO_TASKS.format(brokers.version)
-        return group, None if missing is None else _MISSING.format(missing)
-
-
-class Member(NamedTuple):
-    """A member, and the tasks that it had."""
-
-    member_id: str
-    process_id: str
-    active: Sequence[Task]
-    standby: Sequence[Task]
-
-
-@dataclass(frozen=True)
-class Application:
-    """A streams group before it is assigned."""
-
-    keys: dict[str, Any]
-    members: Sequence[Member]
-    subtopologies: dict[str, tuple[int, bool]]
-    """By id: the number of tasks, and whether it is stateful."""
-    standby_replicas: int
-    before: Sequence[Member]
-    """Its members before some of them left or joined."""
-
-    def had(self, process_id: str, task: Task) -> str | None:
-        """Return the role that a process had of a task."""
-        roles = {
-            role
-            for member in self.before
-            if member.process_id == process_id
-            for role, tasks in (("active", member.active), ("standby", member.standby))
-            if task in tasks
-        }
-        return "active" if "active" in roles else next(iter(roles), None)
-
-
-@dataclass(frozen=True)
-class Assigned:
-    """The tasks of each member of a group."""
-
-    active: Sequence[Sequence[Task]]
-    standby: Sequence[Sequence[Task]]
-    error: str | None
-
-    def rows(self, group: Application) -> Iterator[dict[str, Any]]:
-        """Yield the rows of ``streams_tasks``, without the group's keys."""
-        for role, of_members in (("active", self.active), ("standby", self.standby)):
-            for member, tasks in zip(group.members, of_members, strict=True):
-                for task in tasks:
-                    yield {
-                        "subtopology": task[0],
-                        "partition": task[1],
-                        "role": role,
-                        "member_id": member.member_id,
-                        "process_id": member.process_id,
-                        "previous": group.had(member.process_id, task),
-                    }
+            return _NO_TASKS.format(brokers.version)
+        missing = next((part["missing"] for part in subtopologies if part["missing"]), None)
+        return None if missing is None else _MISSING.format(missing)
 
 
 def _with_tasks(subtopologies: DataFrame, topics: DataFrame) -> DataFrame:
-    """Add the number of tasks of each subtopology, and a topic that it reads and that is missing."""
-    read = subtopologies.select(*_KEYS, "subtopology", F.explode("topics").alias("topic"), F.lit(True).alias("named"))
+    """Add the number of tasks of each subtopology, the topics that it reads, and one of them that is missing."""
+    read = subtopologies.select(*_KEYS, "subtopology", F.explode("topics").alias("topic"))
     patterns = subtopologies.select(*_KEYS, "subtopology", F.explode("topic_patterns").alias("pattern"))
     known = topics.select("cluster", "topic", "partitions")
     matched = patterns.join(known, "cluster").where("topic RLIKE concat('^(?:', pattern, ')$')")
     named = read.join(known, ["cluster", "topic"], "left")
     counted = (
-        named.unionByName(matched.drop("pattern").withColumn("named", F.lit(False)))
+        named.unionByName(matched.drop("pattern"))
         .groupBy(*_KEYS, "subtopology")
         .agg(
             F.max("partitions").alias("tasks"),
             F.min(F.when(F.col("partitions").isNull(), F.col("topic"))).alias("missing"),
+            F.collect_set(F.struct("topic", "partitions")).alias("sources"),
         )
     )
     return subtopologies.join(counted, [*_KEYS, "subtopology"], "left")
@@ -186,11 +159,15 @@ def _member(row: dict[str, Any], rules: StreamsRules) -> Member:
         [(task["subtopology"], task["partition"]) for task in row[f"{prefix}{role}"] or ()]
         for role in ("active", "standby")
     )
-    return Member(row["member_id"], row["process_id"], active, standby)
+    return Member(row["member_id"], row["process_id"], active, standby, row["supported_version"])
+
+
+def _topic(source: dict[str, Any]) -> tuple[str, int]:
+    return source["topic"], source["partitions"] or 0
 
 
 def _new_member(number: int) -> Member:
-    return Member(f"new-{number}", f"new-process-{number}", (), ())
+    return Member(f"new-{number}", f"{NEW_PROCESS}{number}", (), ())
 
 
 def _assigned(groups: Sequence[Application], version: KafkaVersion) -> list[Assigned]:
@@ -247,23 +224,3 @@ def _offsets(lengths: Sequence[int]) -> Ints32:
 def _named(lists: TaskLists, names: Sequence[str]) -> list[list[Task]]:
     flat = list(zip((names[k] for k in lists.subtopologies), lists.partitions.tolist(), strict=True))
     return [flat[start:end] for start, end in pairwise(lists.offsets.tolist())]
-
-
-def _balance(group: Application, assigned: Assigned) -> dict[str, Any]:
-    """Return the figures of a group, without its keys."""
-    rows = list(assigned.rows(group))
-    active = [row for row in rows if row["role"] == "active"]
-    had = {task for member in group.before for task in member.active}
-    counts = [len(tasks) for tasks in assigned.active]
-    return {
-        "members": len(group.members),
-        "processes": len({member.process_id for member in group.members}),
-        "tasks": sum(tasks for tasks, _ in group.subtopologies.values()),
-        "standby_replicas": group.standby_replicas,
-        "moved": sum(row["previous"] != "active" and (row["subtopology"], row["partition"]) in had for row in active),
-        "restored": sum(row["previous"] is None and group.subtopologies[row["subtopology"]][1] for row in active),
-        "standbys_started": sum(row["role"] == "standby" and row["previous"] is None for row in rows),
-        "min_active": min(counts, default=None),
-        "max_active": max(counts, default=None),
-        "error": assigned.error,
-    }

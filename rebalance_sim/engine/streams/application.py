@@ -1,0 +1,103 @@
+"""Streams groups and classic applications of Kafka Streams, before and after their tasks are assigned."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Task = tuple[str, int]
+"""A subtopology's id, and a partition."""
+CLASSIC, STREAMS = "classic", "streams"
+"""The protocols of members."""
+NEW_PROCESS = "new-process-"
+"""The beginning of the ids of processes that join."""
+
+
+class Member(NamedTuple):
+    """A member, and the tasks that it had."""
+
+    member_id: str
+    process_id: str
+    active: Sequence[Task]
+    standby: Sequence[Task]
+    supported_version: int | None = None
+    """Of classic applications, the newest version of their user data that it can read; None for its release's."""
+
+
+@dataclass(frozen=True)
+class Application:
+    """A streams group or a classic application before it is assigned."""
+
+    keys: dict[str, Any]
+    members: Sequence[Member]
+    subtopologies: dict[str, tuple[int, bool]]
+    """By id: the number of tasks, and whether it is stateful."""
+    standby_replicas: int
+    before: Sequence[Member]
+    """Its members before some of them left or joined."""
+    sources: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By subtopology, the numbers of partitions of the topics that it reads."""
+    is_classic: bool = False
+    """Whether its leader assigns the tasks, over the classic protocol, and not the coordinator (KIP-1071)."""
+
+    def had(self, process_id: str, task: Task) -> str | None:
+        """Return the role that a process had of a task."""
+        roles = {
+            role
+            for member in self.before
+            if member.process_id == process_id
+            for role, tasks in (("active", member.active), ("standby", member.standby))
+            if task in tasks
+        }
+        return "active" if "active" in roles else next(iter(roles), None)
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """The tasks of each member of a group."""
+
+    active: Sequence[Sequence[Task]]
+    standby: Sequence[Sequence[Task]]
+    error: str | None = None
+    probing: bool | None = None
+    """Whether a probing rebalance follows (KIP-441); None for streams groups, which have none."""
+
+    def rows(self, group: Application) -> Iterator[dict[str, Any]]:
+        """Yield the rows of ``streams_tasks``, without the group's keys."""
+        for role, of_members in (("active", self.active), ("standby", self.standby)):
+            for member, tasks in zip(group.members, of_members, strict=True):
+                for task in tasks:
+                    yield {
+                        "subtopology": task[0],
+                        "partition": task[1],
+                        "role": role,
+                        "member_id": member.member_id,
+                        "process_id": member.process_id,
+                        "previous": group.had(member.process_id, task),
+                    }
+
+
+def without_figures(group: Application, error: str) -> dict[str, Any]:
+    """Return the row of ``streams_balance`` of a group without an assignment, without the group's keys."""
+    return {"protocol": CLASSIC if group.is_classic else STREAMS, "members": len(group.members), "error": error}
+
+
+def figures(group: Application, assigned: Assigned) -> dict[str, Any]:
+    """Return the row of ``streams_balance``, without the group's keys."""
+    rows = list(assigned.rows(group))
+    active = [row for row in rows if row["role"] == "active"]
+    had = {task for member in group.before for task in member.active}
+    counts = [len(tasks) for tasks in assigned.active]
+    return {
+        "protocol": CLASSIC if group.is_classic else STREAMS,
+        "members": len(group.members),
+        "processes": len({member.process_id for member in group.members}),
+        "tasks": sum(tasks for tasks, _ in group.subtopologies.values()),
+        "standby_replicas": group.standby_replicas,
+        "moved": sum(row["previous"] != "active" and (row["subtopology"], row["partition"]) in had for row in active),
+        "restored": sum(row["previous"] is None and group.subtopologies[row["subtopology"]][1] for row in active),
+        "standbys_started": sum(row["role"] == "standby" and row["previous"] is None for row in rows),
+        "min_active": min(counts, default=None),
+        "max_active": max(counts, default=None),
+        "probing": assigned.probing,
+        "error": assigned.error,
+    }

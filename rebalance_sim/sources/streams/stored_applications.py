@@ -1,0 +1,100 @@
+"""Read classic applications of Kafka Streams from ``__consumer_offsets``: members, and the tasks that they were sent.
+
+Their topologies are in no topic; they have to be known otherwise.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.spark.driver_rows import map_batches
+from rebalance_sim.engine.tables.arrow import arrow_type
+from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment, decode_subscription
+from rebalance_sim.kafka.wire.offsets_topic import GroupMember, GroupMetadata, RecordType, decode_key, decode_value
+from rebalance_sim.kafka.wire.readable import SchemaError
+from rebalance_sim.kafka.wire.streams_protocol import (
+    AssignmentInfo,
+    TaskId,
+    decode_assignment_info,
+    decode_subscription_info,
+)
+from rebalance_sim.sources.offsets_topic.stored_members import as_json
+from rebalance_sim.tables import REJECTS, STREAMS_MEMBERS, struct
+
+_ROW = struct({"member": STREAMS_MEMBERS.schema, "reject": REJECTS.schema})
+_GROUP_PREFIX = RecordType.GROUP_METADATA.to_bytes(2)
+_CONSUMERS = "consumer"
+_PROTOCOL = "stream"
+"""The name of Kafka Streams' assignor (``StreamsPartitionAssignor.name``)."""
+
+
+def read_applications(records: DataFrame, cluster: str) -> tuple[DataFrame, DataFrame]:
+    """Return members and rejects, from records with ``key``, ``value``, ``partition`` and ``offset``.
+
+    The last record of each group counts.
+    """
+    of_groups = records.where(F.substring("key", 1, 2) == F.lit(_GROUP_PREFIX))
+    last = of_groups.groupBy("key").agg(F.max_by("value", F.struct("partition", "offset")).alias("value"))
+
+    def decoded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            pairs = zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True)
+            rows = [row for key, value in pairs for row in _rows(key, value, cluster)]
+            yield pa.RecordBatch.from_pylist(rows, pa.schema(list(arrow_type(_ROW))))
+
+    rows = map_batches(last.where("value IS NOT NULL"), decoded, _ROW).persist()
+    members, rejects = (rows.where(f"{name} IS NOT NULL").select(f"{name}.*") for name in _ROW.names)
+    return members, rejects
+
+
+def _rows(key: bytes, value: bytes, cluster: str) -> Iterable[dict[str, Any]]:
+    """Yield the members of a group, if it is an application; those with malformed bytes as rejects."""
+    try:
+        group_id, group = decode_key(key).group_id, decode_value(RecordType.GROUP_METADATA, value)
+    except SchemaError:
+        # Of which kind of group it is shows after it is decoded; fleet rejects it.
+        return
+    if not isinstance(group, GroupMetadata) or (group.protocol_type, group.protocol) != (_CONSUMERS, _PROTOCOL):
+        return
+    for member in group.members:
+        row: dict[str, Any] = {"cluster": cluster, "group_id": group_id, "member_id": member.member_id}
+        try:
+            yield {"member": row | _member(member, is_leader=member.member_id == group.leader)}
+        except SchemaError as problem:
+            reject = {"table": STREAMS_MEMBERS.name, "cluster": cluster, "group_id": group_id}
+            yield {"reject": reject | {"row": as_json(row), "reason": str(problem)}}
+
+
+def _member(member: GroupMember, *, is_leader: bool) -> dict[str, Any]:
+    """Return a member with the tasks that the leader sent it."""
+    sent = decode_subscription_info(decode_subscription(member.subscription or b"").user_data or b"")
+    received = _received(member)
+    return {
+        "process_id": str(sent.process),
+        "client_id": member.client_id,
+        "host": member.client_host,
+        "join_order": 0 if is_leader else None,
+        "active": _listed(received.active_tasks),
+        "standby": _listed(received.standby_tasks),
+        "protocol": "classic",
+        "supported_version": max(sent.version, sent.latest_supported_version),
+    }
+
+
+def _received(member: GroupMember) -> AssignmentInfo:
+    """Return what the leader sent to a member; nothing if its assignment ended with an exception."""
+    if not member.assignment:
+        return AssignmentInfo(1)
+    return decode_assignment_info(decode_assignment(member.assignment).user_data or b"")
+
+
+def _listed(tasks: Iterable[TaskId]) -> list[dict[str, Any]]:
+    """Return tasks as rows, each once; SchemaError for those of named topologies."""
+    unique = sorted(set(tasks))
+    named = next((task for task in unique if task.topology), None)
+    if named is not None:
+        raise SchemaError(f"task {named}: applications with named topologies are not supported")
+    return [{"subtopology": str(task.subtopology), "partition": task.partition} for task in unique]

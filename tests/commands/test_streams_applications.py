@@ -1,0 +1,76 @@
+"""The job streams for classic applications: what it reads from __consumer_offsets, prints and writes."""
+
+import json
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rebalance_sim.cli import main
+from rebalance_sim.kafka.wire.streams_protocol import TaskId
+from tests.support.cluster.live_set_ups import OFFSETS_RECORD
+from tests.support.offsets_records import stored_member
+from tests.support.streams_application_records import record_of, thread
+
+pytestmark = pytest.mark.usefixtures("small_runs")
+
+TASKS = [TaskId(0, partition) for partition in range(4)]
+TOPOLOGY = {"group_id": "totals", "subtopology": "0", "topics": ["orders"], "stateful": True}
+
+
+@pytest.fixture
+def arguments(spark: SparkSession, tmp_path: Path) -> list[str]:
+    """Two applications, of which one has a topology; the last record counts, and one member is malformed."""
+    older = record_of("totals", [thread("a", 1, TASKS)], generation=1)
+    newer = record_of("totals", [thread("a", 1, TASKS[:2], TASKS[2:]), thread("b", 2, TASKS[2:])], generation=2)
+    unknown = record_of("unknown", [thread("a", 1), stored_member("b-1", (None, "b"), b"\0\1", b"")])
+    records = [(*record, 0, offset) for offset, record in enumerate((older, newer, unknown))]
+    spark.createDataFrame(records, OFFSETS_RECORD).write.parquet(f"{tmp_path}/dump")
+    (tmp_path / "subtopologies.json").write_text(json.dumps(TOPOLOGY) + "\n")
+    (tmp_path / "topics.json").write_text(json.dumps({"topic": "orders", "partitions": 4}) + "\n")
+    topics = ["--topics", f"{tmp_path}/topics.json", "--subtopologies", f"{tmp_path}/subtopologies.json"]
+    return ["streams", "--offsets-topic", f"{tmp_path}/dump", *topics, "--out", f"{tmp_path}/out"]
+
+
+def test_a_process_leaves(
+    spark: SparkSession, tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its tasks become active where they were standby tasks: no state is restored."""
+    assert main([*arguments, "--leave", "b"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.startswith("2 classic applications, 4 tasks; the state of 0 active tasks is restored")
+    assert "1 group has no assignment, first unknown: no topology: give --subtopologies with" in printed
+    assert "of classic applications are caught up with the stateful tasks that they have" in printed
+    assert "members joined in the order of their ids" not in printed
+    tasks = spark.read.parquet(f"{tmp_path}/out/streams_tasks").orderBy("partition").collect()
+    assert [(row["partition"], row["member_id"], row["role"], row["previous"]) for row in tasks] == [
+        (0, "a-1", "active", "active"),
+        (1, "a-1", "active", "active"),
+        (2, "a-1", "active", "standby"),
+        (3, "a-1", "active", "standby"),
+    ]
+    assert {row["process_id"] for row in tasks} == {str(UUID(int=1))}
+    (reject,) = spark.read.parquet(f"{tmp_path}/out/rejects").collect()
+    assert (reject["table"], reject["group_id"]) == ("streams_members", "unknown")
+
+
+def test_a_process_joins(
+    spark: SparkSession, tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A task moves to the process that has it as a standby task; elsewhere, state is restored before."""
+    assert main([*arguments, "--join", "1", "--standby-replicas", "0", "--max-warmup-replicas", "1"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "a probing rebalance follows in 1 application" in printed
+    assert "the process ids of new processes are the largest" in printed
+    rows = spark.read.parquet(f"{tmp_path}/out/streams_balance").where("error IS NULL").collect()
+    assert [(row["protocol"], row["members"], row["probing"], row["moved"]) for row in rows] == [
+        ("classic", 3, True, 1)
+    ]
+    started = spark.read.parquet(f"{tmp_path}/out/streams_tasks").where("role = 'standby'").collect()
+    assert [(row["process_id"], row["previous"]) for row in started] == [(str(UUID(int=2)), None)]
+
+
+def test_other_clients(tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "--client-version", "2.8"]) == 0
+    assert "that of Kafka 2.8 is of version 9: give --client-version" in " ".join(capsys.readouterr().out.split())
