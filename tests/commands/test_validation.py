@@ -133,6 +133,8 @@ NEEDED |= {"elect": f"{MEMBERS} --out o", "assign": GROUPS, "simulate": f"{GROUP
 NEEDED |= {
     "history": "--offsets-topic m.json --out o",
     "report": "--runs elected --out o",
+    "connect": "--workers m.json --connectors m.json --out o",
+    "streams": "--streams-members m.json --subtopologies m.json --topics t.json --out o",
     "explain": "key --key a --partitions 3",
 }
 """Options with which each job would run."""

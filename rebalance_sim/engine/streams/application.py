@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 Task = tuple[str, int]
@@ -41,14 +42,13 @@ class Application:
 
     def had(self, process_id: str, task: Task) -> str | None:
         """Return the role that a process had of a task."""
-        roles = {
-            role
-            for member in self.before
-            if member.process_id == process_id
-            for role, tasks in (("active", member.active), ("standby", member.standby))
-            if task in tasks
-        }
-        return "active" if "active" in roles else next(iter(roles), None)
+        return self._roles.get((process_id, task))
+
+    @cached_property
+    def _roles(self) -> dict[tuple[str, Task], str]:
+        """The role that each process had of its tasks: of a task with both, active."""
+        standby = {(member.process_id, task): "standby" for member in self.before for task in member.standby}
+        return standby | {(member.process_id, task): "active" for member in self.before for task in member.active}
 
 
 @dataclass(frozen=True)
