@@ -9,7 +9,14 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.kubernetes import Deployment, Drain, PodTimes, Rollout, StatefulSet
 from rebalance_sim.kafka.simulation.scenario import Overrides, ScenarioStep, Selection
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
-from rebalance_sim.sources.scenarios import KEYS, RejectedStep, read_scenario, scenario_names, settings_of
+from rebalance_sim.sources.scenarios import (
+    CONNECT_EVENTS,
+    CONSUMER_EVENTS,
+    RejectedStep,
+    read_scenario,
+    scenario_names,
+    settings_of,
+)
 
 STEP = "steps: [{event: leave, at_ms: 5}]\n"
 
@@ -66,7 +73,25 @@ def test_all_that_a_file_may_say(tmp_path: Path) -> None:
         ScenarioStep("fail-store", 10, error="NOT_ENOUGH_REPLICAS"),
         ScenarioStep("next-bounce"),
     )
-    assert {step.event for step in scenario.steps} == set(KEYS)
+    assert {step.event for step in scenario.steps} == set(CONSUMER_EVENTS)
+
+
+def test_a_connector_changes_in_connect_clusters_only(tmp_path: Path) -> None:
+    text = """
+        steps:
+        - {event: configure, at_ms: 1, connector: orders, tasks: 2}
+        - {event: configure, at_ms: 2, connector: orders}
+        - {event: grow, at_ms: 3, add: 1}
+    """
+    scenario, rejected = read_scenario(written(tmp_path, text), CONNECT_EVENTS)
+    assert scenario.steps == (
+        ScenarioStep("configure", 1, connector="orders", tasks=2),
+        ScenarioStep("configure", 2, connector="orders", tasks=None),
+    )
+    (grow,) = rejected
+    assert grow.reason.endswith(
+        "grow: an event of groups of consumers; allowed: join, leave, crash, restart, configure"
+    )
 
 
 @pytest.mark.parametrize(
