@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from rebalance_sim.api.connect import simulate_connect
@@ -17,8 +18,10 @@ from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.commands.validation.connect import scenario_played
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.spark.driver_rows import driver_rows
-from rebalance_sim.engine.tables.inputs import no_rejects, union
+from rebalance_sim.engine.tables.inputs import fit, no_rejects, union
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.connect.leader import DEFAULT_MAX_DELAY_MS
+from rebalance_sim.kafka.connect.simulation import SESSION_TIMEOUT_MS
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.sources.connect.rest_output import read_rest_output
 from rebalance_sim.sources.connect.stored_workers import (
@@ -38,6 +41,7 @@ from rebalance_sim.tables import (
     TASK_ASSIGNMENTS,
     WORKERS,
 )
+from rebalance_sim.wording import plural
 
 _STEPS = "scenario"
 _WITHOUT_IDS = (
@@ -48,6 +52,16 @@ _MEMORY = (
     "the leader of each cluster remembers what runs now; what is configured and runs nowhere is lost if a delay is "
     "pending, and new otherwise"
 )
+
+_UNKNOWN = {
+    "max_delay_ms": (
+        "the value of scheduled.rebalance.max.delay.ms",
+        f"the default, {DEFAULT_MAX_DELAY_MS:,}, is used",
+    ),
+    "session_timeout_ms": ("the value of session.timeout.ms", f"the default, {SESSION_TIMEOUT_MS:,}, is used"),
+    "client_version": ("the release", "that of --client-version, or of the brokers, is used"),
+}
+"""Columns that rows of workers may lack: what they have, and what is assumed."""
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -73,7 +87,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
         run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
     if scenario is not None:
         run.count_rows(_STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[_STEPS])
-    run.assumptions = [*source.assumptions, *untested_releases(clusters), _MEMORY, *_assumed_times(scenario)]
+    run.assumptions = [*source.assumptions, *untested_releases(clusters), *_assumed_of_workers(source.workers)]
+    run.assumptions += [_MEMORY, *_assumed_times(scenario)]
     run.finish()
     lines = summarise_costs(tables[CONNECT_COSTS.name], tables[CONNECT_REBALANCES.name])
     lines += summarise_assignments(tables[TASK_ASSIGNMENTS.name])
@@ -115,6 +130,18 @@ def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
 
 def _client_properties(options: Namespace) -> dict[str, str] | None:
     return dict(read_client_properties(options.command_config)) if options.command_config else None
+
+
+def _assumed_of_workers(workers: DataFrame) -> list[str]:
+    """Return which columns rows of workers do not have, and what is used."""
+    unknown = [F.count_if(F.col(name).isNull()).alias(name) for name in _UNKNOWN]
+    counts = fit(workers, WORKERS).agg(*unknown).first()
+    assert counts is not None
+    return [
+        f"{what} of {plural(counts[name], 'worker')} is unknown: {used}"
+        for name, (what, used) in _UNKNOWN.items()
+        if counts[name]
+    ]
 
 
 def _assumed_times(scenario: Scenario | None) -> list[str]:

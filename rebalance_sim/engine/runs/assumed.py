@@ -12,10 +12,10 @@ _PROTOCOLS = re.compile(r"the protocols of (.+?) are unknown; .*")
 CLIENTS, BROKERS, TIMES, GROUPS, INPUTS = "clients", "brokers", "times", "groups", "inputs"
 """What assumptions are about."""
 _FORMS = {
-    TIMES: re.compile("^(?:simulated with|restarted consumers|all consumers have|pods have) "),
+    TIMES: re.compile("^(?:simulated with|restarted consumers|all consumers have|pods have|workers rejoin) "),
     BROKERS: re.compile(r"^(?:brokers|every broker|the Kafka release|Kafka \S+ is newer) "),
     GROUPS: re.compile(r"^(?:members of )?[\d,]+ groups? "),
-    CLIENTS: re.compile(r"\bmembers?\b|^consumers |^the client library "),
+    CLIENTS: re.compile(r"\b(?:member|worker)s?\b|^consumers |^the client library "),
 }
 """The forms of their sentences; others are about the inputs."""
 
