@@ -66,7 +66,7 @@ class Leader:
 
 
 class Moves(NamedTuple):
-    """What a rebalance tells the workers to start and to stop."""
+    """What the workers start and stop in a rebalance."""
 
     assigned_from: Ints32
     """Resources that worker w has to start: entries ``assigned_from[w]`` to ``assigned_from[w + 1]``."""

@@ -33,7 +33,7 @@ class JoinedWorker:
 
 @dataclass(frozen=True)
 class WorkerMoves:
-    """What a rebalance tells a worker to start and to stop; with the protocol ``default``, all that it is to run."""
+    """What a worker is assigned and revokes in a rebalance; with the protocol ``default``, all that it runs."""
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[ConnectorTaskId, ...] = ()

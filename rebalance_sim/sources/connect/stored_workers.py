@@ -1,4 +1,4 @@
-"""Read the workers of Connect clusters from ``__consumer_offsets``: what they sent when they joined, and were told.
+"""Read the workers of Connect clusters from ``__consumer_offsets``: what they ran when they joined, and were assigned.
 
 The connectors' configurations are in another topic. Without a table of them, those that run are taken.
 """
@@ -85,12 +85,12 @@ def _rows(key: bytes, value: bytes | None, cluster: str) -> Iterable[dict[str, A
 def _worker(group: GroupMetadata, member: GroupMember) -> dict[str, Any]:
     """Return what a worker runs since its last rebalance, as ``WorkerCoordinator.onJoinComplete`` computes it."""
     metadata = decode_worker_metadata(member.subscription or b"")
-    told = decode_connect_assignment(member.assignment or b"")
+    assigned = decode_connect_assignment(member.assignment or b"")
     runs = metadata.runs
     worker = ConnectWorker(ConnectLeader(ConnectRules.WITHOUT_DELAY))
     if runs is not None:
         worker.connectors, worker.tasks = runs.connectors, runs.tasks
-    moves = WorkerMoves(told.connectors, told.tasks, told.revoked_connectors, told.revoked_tasks)
+    moves = WorkerMoves(assigned.connectors, assigned.tasks, assigned.revoked_connectors, assigned.revoked_tasks)
     worker.complete(moves, group.generation, group.protocol or "")
     return {
         "worker": metadata.url,
@@ -99,5 +99,5 @@ def _worker(group: GroupMetadata, member: GroupMember) -> dict[str, Any]:
         "tasks": [task._asdict() for task in worker.tasks],
         "protocol": group.protocol,
         "session_timeout_ms": member.session_timeout_ms,
-        "pending_delay_ms": told.delay_ms or None,
+        "pending_delay_ms": assigned.delay_ms or None,
     }
