@@ -40,6 +40,7 @@ def audited(given: Given) -> AuditOutcomes:
     return sim.audit(given.members, given.topics, given.offsets)
 
 
+@pytest.mark.scale
 def test_the_report_of_an_audit_has_the_verdict_all_groups_and_details(audited: Any) -> None:
     html = frame_of(sim.report(audited))
     text = texts_of(html)
@@ -55,6 +56,7 @@ def test_the_report_of_an_audit_has_the_verdict_all_groups_and_details(audited: 
     assert "finished runs" not in html
 
 
+@pytest.mark.scale
 def test_a_group_is_shown_alone_with_its_members_and_its_restart(audited: Any) -> None:
     html = frame_of(sim.show(audited, "g"))
     text = texts_of(html)
@@ -141,7 +143,13 @@ DRAWN: dict[str, Callable[[DataFrame, DataFrame], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", DRAWN)
+AUDITED = {"page", "group"}
+"""They audit, which takes seconds."""
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.scale if kind in AUDITED else ()) for kind in DRAWN]
+)
 def test_hostile_names_are_shown_as_text(spark: SparkSession, kind: str) -> None:
     names = HOSTILE[:2] + HOSTILE[3:]
     rows = members(
@@ -207,7 +215,10 @@ MISTAKES: dict[str, Callable[[Given, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("printed", MISTAKES)
+@pytest.mark.parametrize(
+    "printed",
+    [pytest.param(printed, marks=pytest.mark.scale if "no table has" in printed else ()) for printed in MISTAKES],
+)
 def test_a_mistake_is_named(given: Given, audited: Any, printed: str) -> None:
     with pytest.raises(sim.UserError) as mistake:
         MISTAKES[printed](given, audited)

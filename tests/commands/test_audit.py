@@ -153,6 +153,7 @@ class Unread:
         return {row["group_id"]: row for row in spark.read.parquet(f"{self.out}/{name}").collect()}
 
 
+@pytest.mark.scale
 def test_groups_that_could_not_be_read_come_first(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

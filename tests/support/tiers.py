@@ -229,6 +229,7 @@ TIERS = (
         "audits",
         (
             "tests/engine/audit/test_audits.py",
+            "tests/engine/audit/test_lags.py",
             "tests/engine/audit/test_news.py",
             "tests/engine/audit/test_past.py",
             "tests/engine/audit/test_remedies.py",

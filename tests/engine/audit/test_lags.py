@@ -140,6 +140,7 @@ def test_one_audit_shows_when_the_partition_was_last_committed(committed_at_ms: 
     assert found.description.startswith(f"t-3 is 20,000 records behind{age}; the group has")
 
 
+@pytest.mark.scale
 def test_an_audit_of_two_times_finds_what_grows(spark: SparkSession) -> None:
     names = ("group_id", "topic", "partition", "committed", "end")
     later, earlier = (

@@ -147,6 +147,7 @@ def after(before: Path) -> Path:
     return folder
 
 
+@pytest.mark.scale
 def test_each_change_is_news_and_nothing_else_is(spark: SparkSession, after: Path) -> None:
     rows = news_of(spark, after)
     assert short(rows) == {
@@ -176,6 +177,7 @@ def test_each_change_is_news_and_nothing_else_is(spark: SparkSession, after: Pat
     assert severe == sorted(severe, reverse=True)
 
 
+@pytest.mark.scale
 def test_partitions_and_the_order_of_rows_change_nothing(spark: SparkSession, before: Path, after: Path) -> None:
     """In a session whose rows are in Spark."""
 
@@ -190,6 +192,7 @@ def test_partitions_and_the_order_of_rows_change_nothing(spark: SparkSession, be
     assert again == news_of(spark, after)
 
 
+@pytest.mark.scale
 def test_a_change_says_what_is_now_and_what_was_before(spark: SparkSession, after: Path) -> None:
     texts = {row["group_id"] or row["topic"]: row["description"] for row in news_of(spark, after)}
     more = "six-0 is {0:,} records behind; the group has {0:,} records of lag in 1 partition of 1 topic"
@@ -207,6 +210,7 @@ def test_a_change_says_what_is_now_and_what_was_before(spark: SparkSession, afte
     assert texts["growing"] == "12 partitions, before 6; subscribed by 2 groups"
 
 
+@pytest.mark.scale
 def test_an_audit_writes_a_summary_and_metrics(spark: SparkSession, after: Path) -> None:
     out = after / "out"
     found = samples((out / "metrics.prom").read_text())

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from rebalance_sim import backtest, score
 from rebalance_sim.engine.history.backtest import (
@@ -97,28 +97,30 @@ def topics_of(spark: SparkSession, cases: Iterable[JsonObject]) -> DataFrame:
     return table(spark, TOPICS, rows)
 
 
-@pytest.mark.parametrize(
-    ("rule", "cases"),
-    [
-        ("range", "cases-assignors"),
-        ("roundrobin", "cases-assignors"),
-        ("sticky", "cases-sticky"),
-        ("cooperative-sticky", "cases-sticky"),
-        ("server-uniform", "cases-server"),
-        ("server-range", "cases-server"),
-    ],
-)
-def test_answers_of_kafkas_classes_are_equal(spark: SparkSession, rule: str, cases: str) -> None:
-    asked, answers = golden_sample(cases), golden_sample(f"{rule}-4.3")
-    wholly_owned = [
-        (case, answer)
-        for case, answer in zip(asked, answers, strict=True)
-        if all(number < case["topics"].get(topic, 0) for each in case["members"] for topic, number in each["owned"])
-    ][:60]
-    chosen, given = ([pair[side] for pair in wholly_owned] for side in (0, 1))
-    rows = golden_generations(chosen, given, rule)
-    tested = history(spark, rows).transform(backtest(topics_of(spark, chosen))).collect()
+def test_answers_of_kafkas_classes_are_equal(spark: SparkSession) -> None:
+    cases_of_rules = {
+        "range": "cases-assignors",
+        "roundrobin": "cases-assignors",
+        "sticky": "cases-sticky",
+        "cooperative-sticky": "cases-sticky",
+        "server-uniform": "cases-server",
+        "server-range": "cases-server",
+    }
+    all_cases: list[JsonObject] = []
+    rows: list[dict[str, Any]] = []
+    for rule, cases in cases_of_rules.items():
+        asked, answers = golden_sample(cases), golden_sample(f"{rule}-4.3")
+        wholly_owned = [
+            (case | {"id": f"{rule} {case['id']}"}, answer)
+            for case, answer in zip(asked, answers, strict=True)
+            if all(number < case["topics"].get(topic, 0) for each in case["members"] for topic, number in each["owned"])
+        ][:60]
+        chosen, given = ([pair[side] for pair in wholly_owned] for side in (0, 1))
+        all_cases += chosen
+        rows += golden_generations(chosen, given, rule)
+    tested = history(spark, rows).transform(backtest(topics_of(spark, all_cases))).collect()
     assert len(tested) == len({row["cluster"] for row in rows})
+    assert {row["strategy"] for row in tested} == set(cases_of_rules)
     assert [row for row in tested if row["result"] != EQUAL] == []
 
 
@@ -145,39 +147,42 @@ def test_partitions_of_other_members_differ(spark: SparkSession) -> None:
     assert (row["group_id"], row["generation"], row["strategy"], row["reason"]) == ("g", 2, "range", None)
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"assigned": None}, "the assignment of 2 members cannot be read"),
-        ({"subscription": None}, "the subscription of 2 members cannot be read"),
-        ({"join_order": None}, "the leader is unknown"),
-        ({"protocol_type": "connect", "assigned": None}, "protocol type 'connect' is not that of consumers"),
-        ({"rack": "r1"}, "the racks of the replicas of topic 't' are unknown"),
-        ({"protocol": "server-uniform"}, "the id of topic 't' is unknown"),
-        ({"client_library": "java;sarama", "protocol": "roundrobin"}, None),
-    ],
+UNKNOWN: tuple[tuple[dict[str, Any], str | None], ...] = (
+    ({"assigned": None}, "the assignment of 2 members cannot be read"),
+    ({"subscription": None}, "the subscription of 2 members cannot be read"),
+    ({"join_order": None}, "the leader is unknown"),
+    ({"protocol_type": "connect", "assigned": None}, "protocol type 'connect' is not that of consumers"),
+    ({"rack": "r1"}, "the racks of the replicas of topic 't' are unknown"),
+    ({"protocol": "server-uniform"}, "the id of topic 't' is unknown"),
+    ({"client_library": "java;sarama", "protocol": "roundrobin"}, None),
 )
-def test_what_is_unknown_is_not_scored(spark: SparkSession, change: dict[str, Any], reason: str | None) -> None:
+
+
+def by_cluster(tested: DataFrame) -> dict[str, Row]:
+    return {row["cluster"]: row for row in tested.collect()}
+
+
+def test_what_is_unknown_is_not_scored(spark: SparkSession) -> None:
     rows = generation(2, {"a": ["t-0", "t-2", "t-4", "t-6", "t-8", "t-10"], "b": ["t-1", "t-3", "t-5", "t-7", "t-9"]})
-    row = history(spark, [member | change for member in rows]).transform(backtest()).first()
-    assert row is not None
-    assert row["result"] == INCOMPLETE
-    if reason is None:
-        assert row["alternatives"] == ["sarama-roundrobin"]
-    else:
-        assert row["reason"] == reason
+    changed = [[member | change | {"cluster": f"c{i}"} for member in rows] for i, (change, _) in enumerate(UNKNOWN)]
+    tested = by_cluster(history(spark, *changed).transform(backtest()))
+    assert {row["result"] for row in tested.values()} == {INCOMPLETE}
+    for i, (_, reason) in enumerate(UNKNOWN):
+        row = tested[f"c{i}"]
+        if reason is None:
+            assert row["alternatives"] == ["sarama-roundrobin"]
+        else:
+            assert row["reason"] == reason
 
 
-@pytest.mark.parametrize(("fewer", "within"), [(["t-1", "t-2"], True), (["t-1", "t-2", "t-3"], False)])
-def test_an_unpredictable_answer_is_held_against_its_bounds(
-    spark: SparkSession, fewer: list[str], within: bool
-) -> None:
-    of_others = [name for name in ("t-1", "t-2", "t-3") if name not in fewer]
-    rows = generation(2, {"a": ["t-0", *of_others], "b": fewer}, client_library="kafka-python", protocol="sticky")
-    row = history(spark, rows).transform(backtest()).first()
-    assert row is not None
-    assert (row["result"], row["within_bounds"]) == (NOT_PREDICTABLE, within)
-    assert "kafka-python" in row["reason"]
+def test_an_unpredictable_answer_is_held_against_its_bounds(spark: SparkSession) -> None:
+    more = {"client_library": "kafka-python", "protocol": "sticky"}
+    within = generation(2, {"a": ["t-0", "t-3"], "b": ["t-1", "t-2"]}, cluster="within", **more)
+    beyond = generation(2, {"a": ["t-0"], "b": ["t-1", "t-2", "t-3"]}, cluster="beyond", **more)
+    tested = by_cluster(history(spark, within, beyond).transform(backtest()))
+    assert {row["result"] for row in tested.values()} == {NOT_PREDICTABLE}
+    assert {cluster: row["within_bounds"] for cluster, row in tested.items()} == {"within": True, "beyond": False}
+    assert all("kafka-python" in row["reason"] for row in tested.values())
 
 
 def test_a_leader_that_did_not_know_a_topic_is_not_predictable(spark: SparkSession) -> None:
