@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cache
 from typing import Any
@@ -535,6 +535,23 @@ def first_release(rule: str, value: Any) -> str:
     '3.7.1'
     """
     return next(change.since for change in RULE_CHANGES if change.rules.get(rule) == value)
+
+
+def with_clients_that_have(assignor: str, version: KafkaVersion) -> KafkaVersion:
+    """Return the rules of the same brokers with the first Java clients that have an assignor, unless theirs have it.
+
+    >>> with_clients_that_have("cooperative-sticky", kafka_version("2.3")).name
+    '2.3 with clients 2.4.0'
+    >>> with_clients_that_have("cooperative-sticky", kafka_version("3.9")).name
+    '3.9'
+    """
+    since = next((c.since for c in RULE_CHANGES if assignor in c.rules.get("consumer_assignors", ())), None)
+    if since is None or assignor in version.consumer_assignors:
+        return version
+    clients = kafka_version(since)
+    of_clients = [each.name for each in fields(version) if each.name not in (*BROKER_RULES, "name")]
+    rules: dict[str, Any] = {name: getattr(clients, name) for name in of_clients}
+    return replace(version, name=f"{version.name} with clients {since}", **rules)
 
 
 def is_tested(name: str) -> bool:

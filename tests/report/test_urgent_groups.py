@@ -1,14 +1,13 @@
 """The groups that an operator would look at first lead console, page and tables: named before the audit ran."""
 
 import json
-import re
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from rebalance_sim.cli import main
 from tests.support.audited_fleet import COOPERATIVE, NOW_MS, Rows
+from tests.support.ranked_groups import on_console, on_page, ranked
 
 pytestmark = pytest.mark.scale
 
@@ -57,10 +56,6 @@ def test_the_most_urgent_groups_lead(tmp_path: Path, capsys: pytest.CaptureFixtu
         (tmp_path / f"{name}.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         given += [f"--{name}", str(tmp_path / f"{name}.json")]
     assert main(["audit", *given, "--out", str(tmp_path / "out")]) == 0
-    verdicts = pq.read_table(tmp_path / "out" / "verdicts").sort_by("rank").to_pylist()
-    assert [row["group_id"] for row in verdicts[:3]] == list(URGENT)
-    printed = re.findall(r"^    ([\w-]+): ", capsys.readouterr().out, re.MULTILINE)
-    assert list(dict.fromkeys(printed))[:3] == list(URGENT)
-    shown = (tmp_path / "out" / "report.html").read_text().partition('id="what-to-do"')[2]
-    linked = re.findall(r'<a [^>]*href="#group-\d+"[^>]*>.*?([\w-]+)(?:</bdi>)?</a>', shown)
-    assert list(dict.fromkeys(linked))[:3] == list(URGENT)
+    out = tmp_path / "out"
+    for groups in (ranked(out), on_console(capsys.readouterr().out), on_page(out)):
+        assert groups[:3] == list(URGENT)

@@ -31,6 +31,10 @@ class PastedGroup:
     members: int = 3
     partitions: int = 6
     is_static: bool = False
+    lag: int = 3
+    """Of its last partition; that of the others is 3."""
+    without_leader: int = 0
+    """Partitions without a leader: the first ones."""
 
 
 def _groups(number: int, prefix: str, library: str | None, client_id: str, *strategies: str) -> Iterator[PastedGroup]:
@@ -100,18 +104,17 @@ def _members(group: PastedGroup) -> list[_Member]:
     return found
 
 
-def groups_of(release: str) -> list[PastedGroup]:
+def groups_of(release: str, fleet: Sequence[PastedGroup] = FLEET) -> list[PastedGroup]:
     """Return the groups that a capture can have: before 2.3 a file's name has the group's, and "_" hides the file."""
-    return [group for group in FLEET if RELEASES[release][1] is not None or not group.group_id.startswith("_")]
+    return [group for group in fleet if RELEASES[release][1] is not None or not group.group_id.startswith("_")]
 
 
-def write_pasted_fleet(folder: Path, release: str) -> None:
-    """Write what the tools of a release print about the fleet: a file for each group and output."""
+def write_pasted_fleet(folder: Path, release: str, fleet: Sequence[PastedGroup] = FLEET) -> None:
+    """Write what the tools of a release print about a fleet: a file for each group and output."""
     offsets, states, members = RELEASES[release]
     folder.mkdir(parents=True)
-    topics = [f"Topic: {_topic(group)}\tPartitionCount: {group.partitions}\tReplicationFactor: 1" for group in FLEET]
-    (folder / "topics.txt").write_text("\n".join(topics) + "\n")
-    for group in groups_of(release):
+    (folder / "topics.txt").write_text("".join(f"{line}\n" for group in fleet for line in _topic_lines(group)))
+    for group in groups_of(release, fleet):
         name = group.group_id.lstrip("_")
         (folder / f"{name}.offsets.txt").write_text(printed(OFFSET_LAYOUTS[offsets], list(_offset_rows(group))))
         if states is not None:
@@ -125,6 +128,13 @@ def _topic(group: PastedGroup) -> str:
     return f"topic.{group.group_id}"
 
 
+def _topic_lines(group: PastedGroup) -> Iterator[str]:
+    yield f"Topic: {_topic(group)}\tPartitionCount: {group.partitions}\tReplicationFactor: 1"
+    for number in range(group.partitions):
+        leader, in_sync = ("none", "") if number < group.without_leader else ("1", "1")
+        yield f"\tTopic: {_topic(group)}\tPartition: {number}\tLeader: {leader}\tReplicas: 1\tIsr: {in_sync}"
+
+
 def _columns(group: PastedGroup, layout: str) -> list[Column]:
     """Return the columns of members; that of instance ids is printed only if a member has one."""
     columns = MEMBER_LAYOUTS[layout]
@@ -135,14 +145,15 @@ def _offset_rows(group: PastedGroup) -> Iterator[dict[str, str]]:
     owners = {number: member for member in _members(group) for number in member.partitions}
     for number in range(group.partitions):
         owner = owners.get(number)
+        lag = group.lag if number == group.partitions - 1 else 3
         yield {
             "GROUP": group.group_id,
             "TOPIC": _topic(group),
             "PARTITION": str(number),
             "LEADER-EPOCH": "0",
             "CURRENT-OFFSET": str(1000 + number),
-            "LOG-END-OFFSET": str(1003 + number),
-            "LAG": "3",
+            "LOG-END-OFFSET": str(1000 + number + lag),
+            "LAG": str(lag),
             "CONSUMER-ID": cell(owner and owner.member_id),
             "HOST": cell(owner and owner.host),
             "CLIENT-ID": cell(owner and owner.client_id),

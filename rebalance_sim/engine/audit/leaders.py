@@ -24,6 +24,7 @@ from rebalance_sim.kafka.assignors.by_library import (
 )
 from rebalance_sim.kafka.clients import JAVA, LIBRARIES
 from rebalance_sim.kafka.group_kinds import WITHOUT_PREDICTION
+from rebalance_sim.kafka.groups import AssignmentFailure
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.releases import PartitionOrder
 from rebalance_sim.wording import plural_of
@@ -38,7 +39,7 @@ CANNOT_READ = Kind(
 )
 UNPREDICTABLE = Kind(
     "assignment-unpredictable",
-    Severity.WARNING,
+    Severity.NOTE,
     Harm.NEXT_CHANGE,
     "the assignment cannot be predicted: {problem}",
     "{remedy}",
@@ -140,8 +141,8 @@ def _some(count: int, listed: Sequence[str]) -> str:
 
 def _without_prediction(group: Group, problem: str) -> Finding:
     names = {"problem": problem, "remedy": _OWN_ASSIGNOR}
-    if group.bounds is not None:
-        return _unpredictable(group, group.bounds, names)
+    if group.bounds is not None or problem == AssignmentFailure.UNDETERMINED.message:
+        return _unpredictable(group, group.bounds or {}, names)
     if group.leader is None or group.protocol is None:
         return Finding(NOT_PREDICTED, names=names)
     leader = group.leader.candidates[0]

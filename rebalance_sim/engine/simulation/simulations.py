@@ -110,7 +110,7 @@ class Simulations:
     @cached_property
     def resolved(self) -> Assignors:
         """The assignors that protocol names stand for, on clusters that are not named."""
-        return Assignors(self.version, self.assignors)
+        return Assignors(self.version, self.assignors, self.clusters.others.clients is None)
 
     @property
     def version(self) -> KafkaVersion:

@@ -4,7 +4,7 @@ A name stands for an assignor of Kafka or of another client library, for the use
 members may offer any name, and a group may elect it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from rebalance_sim.kafka.groups import AssignmentOutcome, Assignments, Groups
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.kafka.runtime.strings import Ints32
-from rebalance_sim.releases import SERVER_ASSIGNORS, SHARE_ASSIGNORS, KafkaVersion
+from rebalance_sim.releases import SERVER_ASSIGNORS, SHARE_ASSIGNORS, KafkaVersion, with_clients_that_have
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,13 @@ class Assignors:
 
     version: KafkaVersion
     own: tuple[ConsumerPartitionAssignor, ...] = ()
+    clients_are_assumed: bool = False
+    """Whether the release of Java's clients is assumed; one that offers an assignor is of a release that has it."""
 
     def resolve(self, name: str) -> ResolvedAssignor:
         """Return the assignor that a protocol name stands for."""
-        return ResolvedAssignor(name, self.version, self._own_by_name.get(name))
+        version = with_clients_that_have(name, self.version) if self.clients_are_assumed else self.version
+        return ResolvedAssignor(name, version, self._own_by_name.get(name))
 
     def of_leader(self, protocol: str, leader: Leader, readable: bool) -> ResolvedAssignor:
         """Return what a leader runs under a protocol name; a Java leader's release is that of ``version``.
@@ -118,7 +121,7 @@ class Assignors:
         if own is not None or protocol in (*SERVER_ASSIGNORS, *SHARE_ASSIGNORS):
             return self.resolve(protocol)
         name, problem = leaders_assignor(protocol, leader, readable)
-        return ResolvedAssignor(name, self.version, None, problem)
+        return replace(self.resolve(name), own=None, problem=problem)
 
     @cached_property
     def _own_by_name(self) -> dict[str, ConsumerPartitionAssignor]:

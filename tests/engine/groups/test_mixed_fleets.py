@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from rebalance_sim.api import Brokers, Clusters, UserError, elect, predict, read_clusters
+from rebalance_sim.api import Brokers, Clusters, UserError, elect, predict, read_clusters, simulate
 from rebalance_sim.engine.groups.prediction import OF_LIBRARY
 from rebalance_sim.kafka.assignors.steps.join_response import response_order
 from rebalance_sim.kafka.runtime.strings import Strings
@@ -295,6 +295,19 @@ def test_a_group_whose_assignment_cannot_be_predicted_has_an_error(
     (row,) = predicted.balance.collect()
     assert row["error"].startswith(error)
     assert row["max"] is None
+
+
+@pytest.mark.parametrize(("clients", "error"), [(None, None), ("2.3", "no assignor for protocol 'cooperative-sticky'")])
+def test_a_member_of_an_assumed_release_has_at_least_the_first_with_its_assignor(
+    spark: SparkSession, clients: str | None, error: str | None
+) -> None:
+    """Consumers of 2.4 and later run on older brokers, too."""
+    given = members(spark, *(member(name, ["cooperative-sticky"], ["t"]) for name in "ab"))
+    brokers = Clusters(Brokers("2.3", clients=clients))
+    (row,) = predict(given, topics(spark, t=4), kafka_version=brokers).balance.collect()
+    assert (row["error"], row["max"]) == (error, None if error else 2)
+    simulated = simulate(given, topics(spark, t=4), "leave", kafka_version=brokers)
+    assert [each["error"] for each in simulated.costs.collect()] == [error]
 
 
 def test_balance_has_bounds_where_the_library_does_not_determine_the_assignment(spark: SparkSession) -> None:
