@@ -395,7 +395,9 @@ COOPERATIVE_REBALANCES = Table(
     ),
 )
 
-BOUNDS = dict.fromkeys(("min", "max", "idle_members_min", "idle_members_max", "moved_min", "moved_max"), INT)
+BOUNDS = dict.fromkeys(
+    ("min", "max", "idle_members_min", "idle_members_max", "moved_min", "moved_max", "unconsumed_min"), INT
+)
 
 NAMED = 5
 """Partitions without a consumer, and topics on one member, that a row of ``balance`` names."""

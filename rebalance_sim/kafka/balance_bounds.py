@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rebalance_sim.kafka.assignors.steps.leaders_topics import NumbersInTurn, numbers_in_turn
 from rebalance_sim.kafka.balance import partition_owners
-from rebalance_sim.kafka.groups import NO_GENERATION, NO_RACK, Groups, Subscribers, TopicArrays
+from rebalance_sim.kafka.groups import NO_GENERATION, NO_RACK, Groups, Subscribers, TopicArrays, any_order, sorted_order
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.optimum import Optimum
 from rebalance_sim.kafka.runtime.kernel import kernel
@@ -28,6 +29,8 @@ class Bounds(NamedTuple):
     idle_members_max: Ints32
     moved_min: Ints32
     moved_max: Ints32
+    unconsumed_min: Ints32
+    """No fewer partitions are left without a member that subscribes to their topic."""
 
 
 _MOST_BALANCED = int(Guarantee.MOST_BALANCED)
@@ -44,7 +47,23 @@ def balance_bounds(
     ``by_topic`` lists each subscriber of a topic once, and ``best`` is the groups' optimum. ``silent`` marks the
     members that may not send the leader the partitions they own.
     """
-    return _bounds(groups, topics, by_topic, best, int(guarantee), silent)
+    if guarantee is not Guarantee.LEADERS_TOPICS_IN_TURN:
+        return _bounds(groups, topics, by_topic, best, int(guarantee), silent)
+    in_turn = sorted_order(groups, any_order(groups), static_members_first=False)
+    numbers = numbers_in_turn(groups, in_turn, topics, by_topic)
+    return _bounds_in_turn(groups, numbers, _bounds(groups, topics, by_topic, best, _BALANCED_TOPICS, silent).moved_max)
+
+
+@kernel
+def _bounds_in_turn(groups: Groups, numbers: NumbersInTurn, moved_max: Ints32) -> Bounds:
+    """Return the bounds of members that have these numbers of partitions in every order."""
+    n = len(groups.members) - 1
+    least, most, idle = np.zeros(n, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32)
+    for g in range(n):
+        of_members = numbers.of_members[groups.members[g] : groups.members[g + 1]]
+        if len(of_members):
+            least[g], most[g], idle[g] = of_members.min(), of_members.max(), (of_members == 0).sum()
+    return Bounds(least, most, idle, idle, np.zeros(n, np.int32), moved_max, numbers.unconsumed)
 
 
 class _Loads(NamedTuple):
@@ -83,6 +102,7 @@ def _bounds(
         best.idle_members.copy(),
         best.idle_members.copy(),
         best.moved.copy(),
+        np.zeros(n, np.int32),
         np.zeros(n, np.int32),
     )
     base = np.full(len(topics.partitions), -1, np.int32)

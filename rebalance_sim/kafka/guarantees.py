@@ -19,3 +19,6 @@ class Guarantee(IntEnum):
     assignment that it then drops, and adds these members to the copy)."""
     BALANCED_TOPICS = auto()
     """The subscribers of a topic get equal numbers of its partitions, or differ by one (kafka-go's assignors)."""
+    LEADERS_TOPICS_IN_TURN = auto()
+    """All members get the partitions of the leader's topics in turn, each the same number of them in whatever order the
+    brokers list them (KafkaJS)."""

@@ -39,7 +39,7 @@ def bounds(guarantee: Guarantee, of: Group, silent: bool = False) -> dict[str, t
     }
 
 
-STICKY = [each for each in Guarantee if each is not Guarantee.BALANCED_TOPICS]
+STICKY = [each for each in Guarantee if each not in (Guarantee.BALANCED_TOPICS, Guarantee.LEADERS_TOPICS_IN_TURN)]
 
 
 @pytest.mark.parametrize("guarantee", STICKY)
@@ -115,3 +115,20 @@ def test_predicted_assignments_are_within_the_bounds(
     bad = outside(batch, batch.bounds(guarantee, silent=False), [answer for _, answer in answered])
     assert [answered[g] for g in np.flatnonzero(bad)] == []
     assert len(answered) > len(groups) // 20
+
+
+def test_kafkajs_gives_the_same_numbers_in_every_order(seed: int) -> None:
+    """From 4.3 on brokers list partitions in ascending order, so that its assignments are predicted."""
+    rng = Random(seed)
+    groups = [*(random_small_group(rng) for _ in range(scaled(1500))), *(random_medium_group(rng) for _ in range(100))]
+    batch = Batch(groups)
+    answers = batch.answers("4.3", "kafkajs-roundrobin")
+    figures = batch.measure([answer for answer in answers if isinstance(answer, dict)])
+    found = batch.bounds(Guarantee.LEADERS_TOPICS_IN_TURN, silent=False)
+    assert np.array_equal(found.unconsumed_min, figures.unconsumed)
+    assert figures.unconsumed.any()
+    assert np.array_equal(found.idle_members_min, figures.idle_members)
+    assert np.array_equal(found.idle_members_max, figures.idle_members)
+    assert np.array_equal(found.min, figures.min)
+    assert np.array_equal(found.max, figures.max)
+    assert (figures.moved <= found.moved_max).all()

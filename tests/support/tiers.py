@@ -230,6 +230,7 @@ TIERS = (
         (
             "tests/engine/audit/test_audits.py",
             "tests/engine/audit/test_lags.py",
+            "tests/engine/audit/test_leaders_of_older_brokers.py",
             "tests/engine/audit/test_news.py",
             "tests/engine/audit/test_past.py",
             "tests/engine/audit/test_remedies.py",

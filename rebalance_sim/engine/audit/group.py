@@ -200,6 +200,12 @@ class Group:
         comparison = self._only(COMPARISON.name)
         return comparison["optimum"] if comparison and not self.refused else None
 
+    @property
+    def partitions(self) -> int | None:
+        """The partitions of the topics that its members subscribe to; None if they are not compared."""
+        comparison = self._only(COMPARISON.name)
+        return comparison["partitions"] if comparison else None
+
     @cached_property
     def strategies(self) -> dict[str, Row]:
         """The figures under every assignor that gives each partition to one subscriber."""

@@ -65,7 +65,7 @@ _COMPUTED = {
         *("strategy", "members", "partitions", "min", "max", "idle_members", "moved", "unassigned", "unconsumed"),
         *("first_unconsumed", "whole_topics", "co_partitioned_topics", "alternatives", "bounds", "error"),
     ),
-    COMPARISON.name: ("optimum", "strategies"),
+    COMPARISON.name: ("partitions", "optimum", "strategies"),
     LAG_BALANCE.name: ("strategy", "members", "lag", "max_lag", "max_partition_lag", "excess_lag"),
     LAG_COSTS.name: ("unowned_lag", "delay_ms"),
     COSTS.name: _OF_COSTS,

@@ -92,6 +92,13 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         return
     if group.balance is not None and group.balance["unconsumed"]:
         yield _not_consumed(group, group.balance)
+    elif group.bounds and group.bounds["unconsumed_min"] and group.partitions and group.leader:
+        yield _not_consumed_of_others(
+            group,
+            group.leader.candidates[0].library,
+            {"partitions": group.partitions, "unconsumed": group.bounds["unconsumed_min"]},
+            "which ones depends on the order in which the brokers list partitions",
+        )
     if group.prediction_error is not None:
         yield _without_prediction(group, group.prediction_error)
     elif group.alternatives:
@@ -118,8 +125,13 @@ def _not_consumed(group: Group, today: Row) -> Finding:
     library = library_of(str(group.strategy))
     if library not in ASSIGN_LEADERS_TOPICS:
         return _with_another_assignor(group, NOT_CONSUMED, figures, {"where": ", ".join(where)})
+    return _not_consumed_of_others(group, library, figures, ", ".join(where))
+
+
+def _not_consumed_of_others(group: Group, library: str, figures: Mapping[str, float], where: str) -> Finding:
+    """Return the finding about a leader whose library leaves out the topics of other members."""
     leader = group.election["leader_id"] if group.election else None
-    names = {"where": ", ".join(where), "library": library, "leader": str(leader), "upgrade": "Give"}
+    names = {"where": where, "library": library, "leader": str(leader), "upgrade": "Give"}
     since = LIBRARIES[library].assigns_all_topics_since
     if since is not None:
         names["upgrade"] = f"Upgrade {library} to {'.'.join(map(str, since))} or newer, give"

@@ -16,6 +16,7 @@ from rebalance_sim.kafka.clients.library import (
     Subscriptions,
     has_empty_user_data,
 )
+from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, Unkeyed
 
 LIBRARY = ClientLibrary(
@@ -43,6 +44,7 @@ LIBRARY = ClientLibrary(
                 ),
             ),
             in_brokers_order=True,
+            guarantee=Guarantee.LEADERS_TOPICS_IN_TURN,
             since=Since((1, 5), "earlier leaders assign the topics of their own last assignment"),
             configured_as="PartitionAssigners.roundRobin",
         ),

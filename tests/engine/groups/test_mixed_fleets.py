@@ -332,12 +332,12 @@ def test_balance_has_bounds_where_the_library_does_not_determine_the_assignment(
     predicted = predict(given, topics(spark, t=4, u=3))
     balance = {row["group_id"]: row for row in predicted.balance.collect()}
     assert {name: row["bounds"] and tuple(row["bounds"]) for name, row in balance.items()} == {
-        "sarama": (2, 3, 0, 0, 0, 0),
+        "sarama": (2, 3, 0, 0, 0, 0, 0),
         "one topic": None,
-        "two topics": (3, 4, 0, 0, 0, 0),
+        "two topics": (3, 4, 0, 0, 0, 0, 0),
         "alike": None,
-        "different": (0, 7, 0, 1, 0, 0),
-        "racks": (3, 4, 0, 0, 0, 0),
+        "different": (0, 7, 0, 1, 0, 0, 0),
+        "racks": (3, 4, 0, 0, 0, 0, 0),
         "no assignor": None,
     }
     assert {name for name, row in balance.items() if row["error"] is None} == {"one topic", "alike"}

@@ -4,9 +4,11 @@ Topics to which the leader does not subscribe are left out, and members get part
 subscribe.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from rebalance_sim.kafka.groups import Assignments, Groups, TopicArrays, append_partition, empty_lists
+from rebalance_sim.kafka.groups import Assignments, Groups, Subscribers, TopicArrays, append_partition, empty_lists
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Ints32
 
@@ -34,6 +36,47 @@ def assign_leaders_topics(groups: Groups, in_turn: Ints32, topics: TopicArrays) 
                 append_partition(lists, cursor, in_turn[turn], topic, partition)
                 turn = turn + 1 if turn + 1 < groups.members[g + 1] else groups.members[g]
     return lists
+
+
+class NumbersInTurn(NamedTuple):
+    """How many partitions members get, in whatever order the partitions of a topic are listed."""
+
+    of_members: Ints32
+    """By member, in the order of the groups."""
+    unconsumed: Ints32
+    """By group, the partitions of its topics that no member gets, or a member without a subscription to the topic."""
+
+
+@kernel
+def numbers_in_turn(groups: Groups, in_turn: Ints32, topics: TopicArrays, by_topic: Subscribers) -> NumbersInTurn:
+    """Return how many partitions ``assign_leaders_topics`` gives; ``by_topic`` lists the topics of each group."""
+    firsts, named = leaders_topics(groups, topics)
+    found = NumbersInTurn(np.zeros(len(in_turn), np.int32), np.zeros(len(groups.members) - 1, np.int32))
+    begins, places = np.full(len(topics.partitions), -1, np.int32), np.empty(len(in_turn), np.int32)
+    for g in range(len(groups.members) - 1):
+        start, count, turn = groups.members[g], groups.members[g + 1] - groups.members[g], 0
+        for topic in named[firsts[g] : firsts[g + 1]]:
+            begins[topic] = turn
+            turn += topics.partitions[topic]
+        for i in range(count):
+            places[in_turn[start + i]] = i
+            found.of_members[in_turn[start + i]] = _times(i, count, 0, turn)
+        for entry in range(by_topic.group_topics[g], by_topic.group_topics[g + 1]):
+            topic = by_topic.topics[entry]
+            partitions = max(topics.partitions[topic], 0)
+            found.unconsumed[g] += partitions
+            if begins[topic] >= 0:
+                for m in by_topic.members[by_topic.first[entry] : by_topic.end[entry]]:
+                    found.unconsumed[g] -= _times(places[m], count, begins[topic], begins[topic] + partitions)
+        begins[named[firsts[g] : firsts[g + 1]]] = -1
+    return found
+
+
+@kernel
+def _times(place: int, count: int, begin: int, end: int) -> int:
+    """Return how often it is the turn of the member at a place among ``count``, from one turn to before another."""
+    before = (begin - place + count - 1) // count
+    return (end - place + count - 1) // count - before
 
 
 @kernel
