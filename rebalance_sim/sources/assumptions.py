@@ -26,6 +26,7 @@ LIBRARY_DEFAULTS = {
 """By library and protocols."""
 PROTOCOLS = (GIVEN, *LIBRARY_DEFAULTS.values(), ELECTED, DEFAULTS)
 USED_TOPICS = "the subscription of {} is unknown; the topics that their group owns or has offsets for are used"
+OWNED_TOPICS = "the subscription of {} is unknown; the topics of which their group owns partitions are used"
 OPAQUE = "subscription and owned partitions are unknown for {}: their protocol type is not consumer"
 NO_TOPICS = "the subscription of {} is empty: their group owns no partitions and has no offsets"
 REBALANCING = "{} in the middle of a rebalance; members and owned partitions may be about to change"

@@ -397,9 +397,9 @@ def test_only_the_next_change_is_hypothetical() -> None:
 def test_the_page_answers_where_the_lag_is(fleet: tuple[str, list[Row]]) -> None:
     """Of the fleet and of each group, with the worst partition and the member that has most; also without members."""
     of_fleet, shown = texts_of(section(fleet[0], "lag")), dict(details(fleet[0]))
-    assert "108,014 records of lag in 35 partitions of 6 groups." in of_fleet
-    assert "Furthest behind is group large-lag: 12,000 records in partition eight-0." in of_fleet
-    assert re.search("large-lag .* 84,000 77.8 % eight-0 : 12,000", of_fleet)
+    assert "308,026 records of lag in 43 partitions of 7 groups." in of_fleet
+    assert "Furthest behind is group lag-without-subscriber: 50,000 records in partition eight-0." in of_fleet
+    assert re.search("large-lag .* 84,000 27.3 % eight-0 : 12,000", of_fleet)
     assert (
         "Lag of 3,010 records. The worst partition, eight-1, has 3,000 of them (99.7 %)."
         in (shown["lag-without-assignment"])
@@ -418,7 +418,12 @@ def test_the_page_answers_who_consumes_a_topic(fleet: tuple[str, list[Row]]) -> 
     committed = {row["group_id"] for row in OFFSETS if row["topic"] == "eight"}
     assert consumers(fleet[0], "eight") == (subscribed, committed - subscribed)
     assert len(subscribed) > 5
-    assert committed - subscribed == {"no-members", "offsets-expire", "lag-without-assignment"}
+    assert committed - subscribed == {
+        "no-members",
+        "offsets-expire",
+        "lag-without-assignment",
+        "lag-without-subscriber",
+    }
     assert re.search("eight committed offsets only", dict(details(fleet[0]))["offsets-expire"])
     assert 'data-topic="eight"' in fleet[0]
 

@@ -302,6 +302,13 @@ def _of_risks() -> Iterator[Case]:
     kind = "shared-instance-id"
     rows = _members(kind, "java", 2, ["six"], COOPERATIVE, instance_id="pod", sink=True)
     yield Case(kind, "java", by(instance_id=None), rows, SINK)
+    kind = "lag-without-subscriber"
+    left, kept = (_members(kind, "java", 2, ["six"], COOPERATIVE, variant=name) for name in ("left", "kept"))
+    yield Case(kind, "java", by(), left, offsets=_lag(left, [50_000] * 8), offsets_after=())
+    again = by(subscription=["six", "eight"])
+    yield Case(kind, "java", again, kept, offsets=_lag(kept, [50_000] * 8), offsets_after=_lag(kept, [0] * 8))
+    sink = _members(kind, "java", 2, ["six"], COOPERATIVE, sink=True)
+    yield Case(kind, "java", by(), sink, SINK, offsets=_lag(sink, [50_000] * 8), offsets_after=())
     halves = [[{"topic": "eight", "partition": number} for number in half] for half in (range(4), range(4, 8))]
     for library in LIBRARIES:
         kind = "commits-overdue"

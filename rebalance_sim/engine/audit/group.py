@@ -224,6 +224,22 @@ class Group:
         """The rows of ``topic_lag``, which need no assignment."""
         return self.rows[TOPIC_LAG.name]
 
+    def has_left(self, topic: str) -> bool:
+        """Return whether the group has members and none of them subscribes to a topic.
+
+        Unknown subscriptions, and regular expressions that brokers resolve, may have any topic.
+        """
+        return self._subscribed_topics is not None and topic not in self._subscribed_topics
+
+    @cached_property
+    def _subscribed_topics(self) -> frozenset[str] | None:
+        """The topics to which a member subscribes; None if they are not known to be all."""
+        members = self._all_members
+        known = all(member["subscription"] and not member["subscribed_regex"] for member in members)
+        if not members or not known or self.has_unseen_members or self.rows[REJECTS.name]:
+            return None
+        return frozenset(topic for member in members for topic in member["subscription"])
+
     @property
     def lag_trend(self) -> Row | None:
         """How the lag of its partitions has changed; None if no earlier audit shows it."""

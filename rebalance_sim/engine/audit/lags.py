@@ -1,12 +1,13 @@
 """Findings about lag that need no assignment: how much there is, how old it is, and whether it grows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.group_kinds import GroupKind
+from rebalance_sim.releases import CoordinatorRules
 from rebalance_sim.tables import OFFSETS
 from rebalance_sim.wording import plural
 
@@ -42,7 +43,19 @@ GROWS = Kind(
     decisive="growth_per_hour",
     needs=OFFSETS.name,
 )
-KINDS = (LARGE_LAG, GROWS, LAG)
+WITHOUT_SUBSCRIBER = Kind(
+    "lag-without-subscriber",
+    Severity.WARNING,
+    Harm.BEHIND,
+    "{lag:record} of lag in {lag_partitions:partition} of {topics} that no member consumes: at most {most} in one "
+    "partition ({where}){age}",
+    "If the group should consume {them}, see why its members do not subscribe to {them}.{otherwise}",
+    decisive="max_partition_lag",
+    matter="lag",
+    needs=OFFSETS.name,
+)
+KINDS = (LARGE_LAG, GROWS, WITHOUT_SUBSCRIBER, LAG)
+_DELETE = " Otherwise delete its offsets there (kafka-consumer-groups.sh --delete-offsets), and with them this lag."
 _HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
 _SHOWN_AGE_MS = _MINUTE_MS
 """A commit that is younger says nothing: consumers commit every five seconds by default."""
@@ -119,8 +132,10 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
 
     Another family names the members of a group whose assignment is predicted.
     """
-    lag, behind = group.total_lag or 0, [row for row in group.topic_lag if row["lag"]]
-    first = min(behind, key=lambda row: (-row["max_partition_lag"], row["topic"]), default=None)
+    all_behind = [row for row in group.topic_lag if row["lag"]]
+    behind = [row for row in all_behind if not group.has_left(row["topic"])]
+    yield from _of_topics_left(group, [row for row in all_behind if row not in behind], thresholds)
+    first, lag = _furthest(behind), sum(row["lag"] for row in behind)
     if first is None:
         return
     yield from _growth(group, thresholds)
@@ -145,6 +160,30 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     names["advice"] = _against_lag(group, where, most >= thresholds.lag_share * lag)
     kind = LARGE_LAG if is_large or slowest is not None else LAG
     yield Finding(kind, figures | more, names, confidence=Confidence.CERTAIN)
+
+
+def _furthest(rows: Sequence[Row]) -> Row | None:
+    """Return the topic with the partition that is furthest behind."""
+    return min(rows, key=lambda row: (-row["max_partition_lag"], row["topic"]), default=None)
+
+
+def _of_topics_left(group: Group, behind: Sequence[Row], thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the finding about topics whose offsets are from a time at which members subscribed to them."""
+    first = _furthest(behind)
+    if first is None or first["max_partition_lag"] < thresholds.large_lag_records:
+        return
+    where, is_one = _name(first["topic"], first["max_lag_partition"]), len(behind) == 1
+    figures: dict[str, float] = {name: sum(row[name] for row in behind) for name in ("lag", "lag_partitions")}
+    more, age = _age(group, where, first)
+    names = {
+        "topics": f"topic {first['topic']}" if is_one else plural(len(behind), "topic"),
+        "most": f"{first['max_partition_lag']:,}",
+        "where": where,
+        "age": age,
+        "them": "it" if is_one else "them",
+        "otherwise": _DELETE if group.brokers.rules().coordinator >= CoordinatorRules.SCALA_2_4 else "",
+    }
+    yield Finding(WITHOUT_SUBSCRIBER, figures | more | {"max_partition_lag": first["max_partition_lag"]}, names)
 
 
 def _name(topic: str, partition: int) -> str:
@@ -177,7 +216,7 @@ def _is_active(group: Group, done: int) -> bool:
 def _slowest(group: Group, thresholds: Thresholds) -> Row | None:
     """Return the partition whose lag took longest to arrive, if that is long."""
     row: Row | None = group.lag_trend["slowest"] if group.lag_trend else None
-    if row is None or not _is_active(group, row["done"]):
+    if row is None or group.has_left(row["topic"]) or not _is_active(group, row["done"]):
         return None
     behind_ms = _Trend.of(row, group.topics.elapsed_ms).behind_ms
     return row if behind_ms >= thresholds.large_lag_minutes * _MINUTE_MS else None
@@ -187,7 +226,7 @@ def _growth(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the finding about the partition whose lag grew most since the earlier audit."""
     trend = group.lag_trend
     row = trend["growing"] if trend else None
-    if trend is None or row is None or not _is_active(group, row["done"]):
+    if trend is None or row is None or group.has_left(row["topic"]) or not _is_active(group, row["done"]):
         return
     of, where = _Trend.of(row, group.topics.elapsed_ms), _name(row["topic"], row["partition"])
     more = trend["growing_partitions"] - 1

@@ -85,6 +85,7 @@ EVIDENCE = {
     "failed": "failed consumers",
     "moved": "partition moves",
     "moved_min": "partition moves, at least",
+    "unconsumed_min": "partitions not consumed, at least",
     "moved_max": "partition moves, at most",
     "moved_back": "of these, back to the previous owner",
     "unowned_ms": "partition downtime, all partitions together",

@@ -34,6 +34,7 @@ from rebalance_sim.sources.assumptions import (
     NO_TOPICS,
     NOT_DESCRIBED,
     OF_OTHER_TYPES,
+    OWNED_TOPICS,
     PROTOCOLS,
     REBALANCING,
     USED_TOPICS,
@@ -195,7 +196,7 @@ _OTHER_MOMENT = "the partition count of {} differs between --offsets and --membe
 _NO_RACK = "the rack of {} is unknown: no tool prints client.rack"
 _ORDER = "join order is unknown for {}; the order of FILES is used. Predicted leaders and tie-breaks may differ"
 _SENTENCES = (
-    *(*PROTOCOLS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
+    *(*PROTOCOLS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, OWNED_TOPICS, NO_TOPICS),
     *(_BY_OFFSETS, _NO_INSTANCE_ID, _NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
 )
 
@@ -213,6 +214,7 @@ class CaptureTables:
         self._classic = _classic_members(lines, self._kip848)
         self._owned_by_offsets = _owned_by_offsets(lines)
         self._topics_of_group = _topics_of_group(lines)
+        self._topics_owned = self._owned_topics()
         self._bad_members = self._rejected_members()
         self._tallies = Tallies()
         self._clients = {key: self._client(member) for key, member in lines.members.items()}
@@ -362,9 +364,25 @@ class CaptureTables:
     def _subscription(self, member: CapturedMember, consumer: ConsumerLine | None) -> list[str]:
         if consumer is not None and consumer.subscription is not None:
             return list(consumer.subscription)
-        topics = sorted(self._topics_of_group[member.group_id])
-        self._tallies.add(USED_TOPICS if topics else NO_TOPICS, member.group_id)
+        owned = self._topics_owned.get(member.group_id)
+        topics = sorted(owned or self._topics_of_group[member.group_id])
+        self._tallies.add(OWNED_TOPICS if owned else USED_TOPICS if topics else NO_TOPICS, member.group_id)
         return topics
+
+    def _owned_topics(self) -> dict[str, set[str]]:
+        """Return the topics of which a group owns partitions, if these are all to which its members subscribe.
+
+        A group that does not rebalance owns its topics as a whole: offsets of others are of an earlier subscription.
+        """
+        topics: defaultdict[str, set[str]] = defaultdict(set)
+        uncertain = {group_id for group_id, row in self._lines.states.items() if row.state in REBALANCING_STATES}
+        for (group_id, member_id), member in self._lines.members.items():
+            assigned = member.line.assignment
+            owned = self._owned_by_offsets.get((group_id, member_id), []) if assigned is None else assigned
+            if len(owned) != member.line.partitions:
+                uncertain.add(group_id)
+            topics[group_id].update(topic for topic, _ in owned)
+        return {group_id: names for group_id, names in topics.items() if group_id not in uncertain}
 
     def _owned(self, member: CapturedMember) -> Sequence[TopicPartition] | None:
         if member.line.assignment is not None:

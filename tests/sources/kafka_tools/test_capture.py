@@ -1,6 +1,7 @@
 """Captures as a whole: what the tables hold, what is rejected and what is assumed."""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -180,7 +181,7 @@ def test_members_of_a_group() -> None:
         "rack": None,
         "protocol_type": "consumer",
         "protocols": ("range", "cooperative-sticky"),
-        "subscription": ["orders", "returns"],
+        "subscription": ["orders"],
         "subscribed_regex": None,
         "owned": [{"topic": "orders", "partition": 2}],
         "generation": None,
@@ -205,14 +206,37 @@ def test_members_of_a_group() -> None:
     assert [owned(row) for row in capture.members] == [[("orders", 2)], [("orders", 0), ("orders", 1)], []]
     assert capture.assumptions == [
         "the protocols of 3 members (1 group) are unknown; Java's default, range, cooperative-sticky, is used",
-        "the subscription of 3 members (1 group) is unknown; "
-        "the topics that their group owns or has offsets for are used",
+        "the subscription of 3 members (1 group) is unknown; the topics of which their group owns partitions are used",
         "the rack of 3 members (1 group) is unknown: no tool prints client.rack",
         "join order is unknown for 3 members (1 group); the order of members.txt is used. "
         "Predicted leaders and tie-breaks may differ",
         "1 group (backfill) without members: nothing is predicted for them",
         "no output of kafka-topics.sh --describe: the topics table is empty",
     ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "topics"),
+    [
+        ({"members": MEMBERS_37_TXT, "state": STATE_TXT}, ["orders"]),
+        ({"members": MEMBERS_TXT}, ["orders"]),
+        ({}, ["orders"]),
+        (
+            {"members": MEMBERS_37_TXT, "state": STATE_TXT.replace("Stable ", "PreparingRebalance ")},
+            ["orders", "returns"],
+        ),
+        ({"members": MEMBERS_TXT.replace(" 2 ", " 3 ")}, ["orders", "returns"]),
+        ({"members": re.sub(r"orders\([0-9,]+\)", "-", MEMBERS_37_TXT)}, ["orders", "returns"]),
+    ],
+    ids=["verbose", "not verbose", "offsets only", "in a rebalance", "an owner is unknown", "nobody owns anything"],
+)
+def test_offsets_of_a_topic_without_owner_are_of_an_earlier_subscription(
+    texts: dict[str, str], topics: list[str]
+) -> None:
+    capture = Joined(offsets=OFFSETS_TXT, **texts)
+    assert {tuple(row["subscription"]) for row in capture.members} == {tuple(topics)}
+    how = "of which their group owns partitions" if len(topics) == 1 else "that their group owns or has offsets for"
+    assert any(sentence.endswith(f"is unknown; the topics {how} are used") for sentence in capture.assumptions)
 
 
 @pytest.mark.parametrize(
