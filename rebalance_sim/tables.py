@@ -507,7 +507,7 @@ MEMBER_LAG = Table(
 TOPIC_LAG = Table(
     "topic_lag",
     "One row per group and topic: the lag of its committed offsets, with or without owners of the partitions. Topics "
-    "whose lag is known to be 0 are left out.",
+    "whose offsets are known to be at the log ends are left out.",
     (
         *_OF_GROUP,
         _TOPIC,
@@ -518,6 +518,14 @@ TOPIC_LAG = Table(
         Column("max_partition_lag", LONG, "largest lag of one partition; null if all are unknown"),
         Column("max_lag_partition", INT, "first partition with the largest lag; null if none has any"),
         Column("max_lag_committed_at_ms", LONG, "commit timestamp of max_lag_partition; null if unknown"),
+        Column(
+            "negative_partitions",
+            INT,
+            "partitions whose committed offset is above the log end offset, counted as no lag: the topic was created "
+            "again, or its log was cut off",
+        ),
+        Column("max_negative", LONG, "how far the offset of one of them is above at most; null if there are none"),
+        Column("max_negative_partition", INT, "first partition of which that is so; null if there are none"),
     ),
 )
 

@@ -397,7 +397,7 @@ def test_only_the_next_change_is_hypothetical() -> None:
 def test_the_page_answers_where_the_lag_is(fleet: tuple[str, list[Row]]) -> None:
     """Of the fleet and of each group, with the worst partition and the member that has most; also without members."""
     of_fleet, shown = texts_of(section(fleet[0], "lag")), dict(details(fleet[0]))
-    assert "308,026 records of lag in 43 partitions of 7 groups." in of_fleet
+    assert "308,027 records of lag in 44 partitions of 8 groups." in of_fleet
     assert "Furthest behind is group lag-without-subscriber: 50,000 records in partition eight-0." in of_fleet
     assert re.search("large-lag .* 84,000 27.3 % eight-0 : 12,000", of_fleet)
     assert (

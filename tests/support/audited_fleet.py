@@ -77,6 +77,7 @@ MEMBERS: Rows = [
     *_members("lag-on-one-member", 2, ["eight"], ["range"]),
     *_members("lag-in-one-partition", 2, ["eight"], ["range"]),
     *_members("large-lag", 2, ["eight"], ["range"]),
+    *_members("offset-above-log-end", 2, ["eight"], COOPERATIVE),
     *_members("lag-without-subscriber", 2, ["six"], COOPERATIVE),
     *_members("leader-cannot-read-members", 1, ["six"], ["roundrobin"]),
     *(row | {"member_id": "node", "join_order": 9} for row in _members(
@@ -164,6 +165,7 @@ OFFSETS: Rows = [
     *_offsets("lag-on-one-member", [2000] * 4 + [0] * 4),
     *_offsets("lag-in-one-partition", [0] * 3 + [5000] + [1] * 4),
     *_offsets("large-lag", [12_000, 9_000] * 4),
+    *_offsets("offset-above-log-end", [0, -8, -3, 1]),
     *_offsets("lag-without-subscriber", [50_000, 3] * 4),
     *_offsets("commits-overdue", [500] * 8, NOW_MS - 270_000),
     *_offsets("healthy-commits", [500] * 8, NOW_MS - 270_000),
@@ -223,6 +225,7 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "topic-on-one-member": {"client_version": "4.1.0"},
     "lag-in-one-partition": {},
     "large-lag": {},
+    "offset-above-log-end": {},
     "lag-without-subscriber": {"subscription": ["six", "eight"]},
     "leader-cannot-read-members": _JAVA,
     "assignment-fails": {"protocols": ["range"]},
@@ -276,8 +279,10 @@ def followed_tables() -> dict[str, Rows]:
         "growing": {"partitions": AFTER[0]["partitions"]},
     }
     topics = [row | changed.get(row["topic"], {}) for row in TOPICS]
-    consumes = ("lag-in-one-partition", "large-lag", "lag-without-subscriber", "commits-overdue")
-    consumed = [row for row in OFFSETS if row["group_id"] not in consumes]
+    changed_offsets = (
+        *("lag-in-one-partition", "large-lag", "lag-without-subscriber", "offset-above-log-end", "commits-overdue"),
+    )
+    consumed = [row for row in OFFSETS if row["group_id"] not in changed_offsets]
     return {"members": members, "topics": topics, "records": records, "offsets": consumed}
 
 

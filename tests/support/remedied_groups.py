@@ -302,6 +302,10 @@ def _of_risks() -> Iterator[Case]:
     kind = "shared-instance-id"
     rows = _members(kind, "java", 2, ["six"], COOPERATIVE, instance_id="pod", sink=True)
     yield Case(kind, "java", by(instance_id=None), rows, SINK)
+    kind = "offset-above-log-end"
+    for library in LIBRARIES:
+        rows = _members(kind, library, 2, ["eight"], _own(library))
+        yield Case(kind, library, by(), rows, offsets=_lag(rows, [0, -8]), offsets_after=_lag(rows, [0, 0]))
     kind = "lag-without-subscriber"
     left, kept = (_members(kind, "java", 2, ["six"], COOPERATIVE, variant=name) for name in ("left", "kept"))
     yield Case(kind, "java", by(), left, offsets=_lag(left, [50_000] * 8), offsets_after=())

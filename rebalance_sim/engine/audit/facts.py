@@ -39,7 +39,7 @@ FACTS = {
     REJECTS.name: ("table", "rows", "reason"),
     TOPIC_LAG.name: (
         *("topic", "lag_partitions", "unknown_partitions", "lag", "max_partition_lag", "max_lag_partition"),
-        "max_lag_committed_at_ms",
+        *("max_lag_committed_at_ms", "negative_partitions", "max_negative", "max_negative_partition"),
     ),
     LAG_TREND: ("furthest", "slowest", "growing", "growing_partitions", "growing_records"),
     LISTED_GROUPS.name: ("type", "protocol_type", "state", "members"),

@@ -28,7 +28,7 @@ class Harm(StrEnum):
     STOPPED = "stopped"
     """Records are not consumed: no member owns their partitions, or the group cannot form or keeps rebalancing."""
     BEHIND = "behind"
-    """Records wait a long time, or committed offsets are about to expire."""
+    """Records wait a long time, or committed offsets are about to expire or are not in the log."""
     UNEVEN = "uneven"
     """Members are imbalanced, records of a key are not in one partition in order, or some rows could not be read."""
     NEXT_CHANGE = "next-change"

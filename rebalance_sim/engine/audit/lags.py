@@ -54,7 +54,19 @@ WITHOUT_SUBSCRIBER = Kind(
     matter="lag",
     needs=OFFSETS.name,
 )
-KINDS = (LARGE_LAG, GROWS, WITHOUT_SUBSCRIBER, LAG)
+ABOVE_END = Kind(
+    "offset-above-log-end",
+    Severity.WARNING,
+    Harm.BEHIND,
+    "the committed offset of {negative_partitions:partition} is above the log end, in {where} by {max_negative}: the "
+    "topic was created again, or its log was cut off",
+    "{stop}set the offsets there (kafka-consumer-groups.sh --reset-offsets). Otherwise auto.offset.reset decides: with "
+    "latest, a consumer skips what has been written since.",
+    decisive="max_negative",
+    matter="lag",
+    needs=OFFSETS.name,
+)
+KINDS = (LARGE_LAG, GROWS, WITHOUT_SUBSCRIBER, ABOVE_END, LAG)
 _DELETE = " Otherwise delete its offsets there (kafka-consumer-groups.sh --delete-offsets), and with them this lag."
 _HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
 _SHOWN_AGE_MS = _MINUTE_MS
@@ -132,6 +144,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
 
     Another family names the members of a group whose assignment is predicted.
     """
+    yield from _above_ends(group)
     all_behind = [row for row in group.topic_lag if row["lag"]]
     behind = [row for row in all_behind if not group.has_left(row["topic"])]
     yield from _of_topics_left(group, [row for row in all_behind if row not in behind], thresholds)
@@ -184,6 +197,20 @@ def _of_topics_left(group: Group, behind: Sequence[Row], thresholds: Thresholds)
         "otherwise": _DELETE if group.brokers.rules().coordinator >= CoordinatorRules.SCALA_2_4 else "",
     }
     yield Finding(WITHOUT_SUBSCRIBER, figures | more | {"max_partition_lag": first["max_partition_lag"]}, names)
+
+
+def _above_ends(group: Group) -> Iterator[Finding]:
+    """Yield the finding about offsets that brokers answer with OFFSET_OUT_OF_RANGE."""
+    above = [row for row in group.topic_lag if row["negative_partitions"] and not group.has_left(row["topic"])]
+    highest = min(above, key=lambda row: (-row["max_negative"], row["topic"]), default=None)
+    if highest is None:
+        return
+    figures = {"negative_partitions": sum(row["negative_partitions"] for row in above)}
+    names = {
+        "where": _name(highest["topic"], highest["max_negative_partition"]),
+        "stop": "Stop the members and " if group.members or group.has_unseen_members else "Before it consumes again, ",
+    }
+    yield Finding(ABOVE_END, figures | {"max_negative": highest["max_negative"]}, names, confidence=Confidence.CERTAIN)
 
 
 def _name(topic: str, partition: int) -> str:

@@ -43,10 +43,12 @@ def partition_lag(offsets: DataFrame, *more: str) -> DataFrame:
 def topic_lag(offsets: DataFrame) -> DataFrame:
     """From usable offsets to the lag of each group's topics, which needs no assignment."""
     # Between equal lags the partition with the smallest number; null if no partition has lag.
-    place = F.struct("lag", (-F.col("partition")).alias("number"), "committed_at_ms")
-    first = F.max(F.when(F.col("lag") > 0, place)).alias("first")
+    number = (-F.col("partition")).alias("number")
+    first = F.max(F.when(F.col("lag") > 0, F.struct("lag", number, "committed_at_ms"))).alias("first")
+    above = (F.col("committed") - F.col("end")).alias("above")
+    highest = F.max(F.when(F.col("negative"), F.struct(above, number))).alias("highest")
     summed = (
-        partition_lag(offsets, "committed_at_ms")
+        partition_lag(offsets, "committed_at_ms", "committed", "end")
         .groupBy(*_GROUP, "topic")
         .agg(
             F.count("*").cast("int").alias("partitions"),
@@ -54,13 +56,17 @@ def topic_lag(offsets: DataFrame) -> DataFrame:
             F.count_if(F.col("lag").isNull()).cast("int").alias("unknown_partitions"),
             F.try_sum("lag").alias("lag"),
             F.max("lag").alias("max_partition_lag"),
+            F.count_if("negative").cast("int").alias("negative_partitions"),
             first,
+            highest,
         )
     )
     return (
-        summed.where("lag_partitions > 0 OR unknown_partitions > 0")
+        summed.where("lag_partitions > 0 OR unknown_partitions > 0 OR negative_partitions > 0")
         .withColumn("max_lag_partition", -F.col("first.number"))
         .withColumn("max_lag_committed_at_ms", F.col("first.committed_at_ms"))
+        .withColumn("max_negative", F.col("highest.above"))
+        .withColumn("max_negative_partition", -F.col("highest.number"))
         .select(*TOPIC_LAG.names)
     )
 

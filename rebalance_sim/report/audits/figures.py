@@ -86,6 +86,8 @@ EVIDENCE = {
     "moved": "partition moves",
     "moved_min": "partition moves, at least",
     "unconsumed_min": "partitions not consumed, at least",
+    "negative_partitions": "partitions with an offset above the log end",
+    "max_negative": "offset above the log end, at most by",
     "moved_max": "partition moves, at most",
     "moved_back": "of these, back to the previous owner",
     "unowned_ms": "partition downtime, all partitions together",

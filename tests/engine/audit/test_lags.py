@@ -28,7 +28,7 @@ def partition(lag: int, arrived: int, done: int, number: int = 3) -> dict[str, A
 def lagging(lag: int, committed_at_ms: int | None = None, **trend: Any) -> Group:
     """Return a group of two members whose partition t-3 has all its lag, ten hours after the earlier audit."""
     row = {"topic": "t", "lag_partitions": 1, "unknown_partitions": 0, "lag": lag, "max_partition_lag": lag}
-    row |= {"max_lag_partition": 3, "max_lag_committed_at_ms": committed_at_ms}
+    row |= {"max_lag_partition": 3, "max_lag_committed_at_ms": committed_at_ms, "negative_partitions": 0}
     others = {"furthest": None, "slowest": None, "growing": None, "growing_partitions": 0, "growing_records": None}
     topics = TopicFacts(latest_commit_ms={"c": 100 * HOUR_MS}, elapsed_ms=10 * HOUR_MS)
     rows: dict[str, dict[str, Any]] = {TOPIC_LAG.name: row, "balance": {"error": None, "members": 2, "partitions": 8}}

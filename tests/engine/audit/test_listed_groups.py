@@ -107,11 +107,11 @@ def test_a_rejected_group_stays_unread_if_its_type_is_that_of_consumers() -> Non
 
 LAG_OF_TOPICS = [
     {"topic": "b", "lag_partitions": 2, "unknown_partitions": 0, "lag": 900, "max_partition_lag": 700}
-    | {"max_lag_partition": 1, "max_lag_committed_at_ms": None},
+    | {"max_lag_partition": 1, "max_lag_committed_at_ms": None, "negative_partitions": 0},
     {"topic": "a", "lag_partitions": 1, "unknown_partitions": 2, "lag": 700, "max_partition_lag": 700}
-    | {"max_lag_partition": 3, "max_lag_committed_at_ms": None},
+    | {"max_lag_partition": 3, "max_lag_committed_at_ms": None, "negative_partitions": 0},
     {"topic": "c", "lag_partitions": 0, "unknown_partitions": 1, "lag": None, "max_partition_lag": None}
-    | {"max_lag_partition": None, "max_lag_committed_at_ms": None},
+    | {"max_lag_partition": None, "max_lag_committed_at_ms": None, "negative_partitions": 0},
 ]
 
 

@@ -319,11 +319,16 @@ def test_lag_of_topics_needs_no_assignment(spark: SparkSession) -> None:
         {"group_id": "g", "topic": "x", "partition": 3, "committed": None, "end": 99},
         {"group_id": "g", "topic": "x", "partition": 4, "committed": 20, "end": 12},
         {"group_id": "g", "topic": "unknown", "partition": 0, "committed": 5},
+        *(
+            {"group_id": "g", "topic": "above", "partition": n, "committed": 800, "end": end}
+            for n, end in enumerate((799, 100, 100))
+        ),
         {"group_id": "g", "topic": "read", "partition": 0, "committed": 5, "end": 5},
         {"group_id": "done", "topic": "x", "partition": 0, "committed": 5, "end": 5},
     ]
     found = table(spark, OFFSETS, rows).transform(topic_lag).orderBy("topic").collect()
     assert [tuple(row)[1:] for row in found] == [
-        ("g", "unknown", 1, 0, 1, None, None, None, None),
-        ("g", "x", 5, 2, 1, 14, 7, 1, 1),
+        ("g", "above", 3, 0, 0, 0, 0, None, None, 3, 700, 1),
+        ("g", "unknown", 1, 0, 1, None, None, None, None, 0, None, None),
+        ("g", "x", 5, 2, 1, 14, 7, 1, 1, 1, 8, 4),
     ]
