@@ -101,6 +101,7 @@ MEMBERS: Rows = [
     *(row | {"instance_id": row["member_id"]}
       for row in _members("session-shorter-than-restart", 2, ["six"], COOPERATIVE, session_timeout_ms=10_000)),
     *(row | {"instance_id": "pod"} for row in _members("shared-instance-id", 2, ["six"], COOPERATIVE)),
+    *_members("topic-not-found", 2, ["sicks"], COOPERATIVE),
     *_members("regex-matches-nothing", 1, ["six"], ["server-uniform"]),
     *_members("regex-matches-nothing", 1, [], ["server-uniform"], subscribed_regex="sixes", member_id="lost"),
     *_members("regular-expression", 2, ["six"], ["server-uniform"], subscribed_regex="si.*"),
@@ -239,6 +240,7 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "group-not-described": {},
     "offsets-expire": {},
     "shared-instance-id": {},
+    "topic-not-found": {"subscription": ["six"]},
     "regex-matches-nothing": {"subscription": ["six"], "subscribed_regex": None},
     "commits-overdue": {},
     "rebalances-repeatedly": rebalanced(104, 100),

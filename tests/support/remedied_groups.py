@@ -34,6 +34,8 @@ EAGER = ("java", "librdkafka", "sarama", "franz-go", "kafka-python", "aiokafka",
 WITH_RANGE = (*EAGER, "kafka-go")
 MIGRATING = ("java", "librdkafka", "franz-go")
 """Libraries whose groups can migrate online."""
+FAIL_ON_MISSING = ("kafka-node", "ruby-kafka", "brod")
+"""Libraries whose leaders fail if a topic does not exist."""
 STATIC = tuple(name for name, record in LIBRARIES.items() if record.has_static_members)
 
 
@@ -302,6 +304,12 @@ def _of_risks() -> Iterator[Case]:
     kind = "shared-instance-id"
     rows = _members(kind, "java", 2, ["six"], COOPERATIVE, instance_id="pod", sink=True)
     yield Case(kind, "java", by(instance_id=None), rows, SINK)
+    kind = "topic-not-found"
+    for library in LIBRARIES:
+        if library not in FAIL_ON_MISSING:
+            yield Case(kind, library, by(subscription=["six"]), _members(kind, library, 2, ["sicks"], _own(library)))
+    sink = _members(kind, "java", 2, ["sicks"], COOPERATIVE, sink=True)
+    yield Case(kind, "java", by(subscription=["six"]), sink, SINK)
     kind = "offset-above-log-end"
     for library in LIBRARIES:
         rows = _members(kind, library, 2, ["eight"], _own(library))

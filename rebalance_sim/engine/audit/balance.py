@@ -110,7 +110,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     today, best = group.balance, group.optimum
     if today is None or best is None:
         return
-    if best["idle_members"]:
+    if best["idle_members"] and today["partitions"]:
         figures = {name: today[name] for name in ("members", "partitions")}
         yield Finding(TOO_MANY_MEMBERS, figures | {"idle_members": best["idle_members"]})
     yield from _idle(group, today, best, thresholds)

@@ -76,6 +76,14 @@ class TopicFacts:
     keys: KeyFacts | None = None
     """What the records show; None without records."""
 
+    def has_topics_of(self, cluster: str) -> bool:
+        """Return whether some topic of a cluster is known."""
+        return cluster in self._clusters
+
+    @cached_property
+    def _clusters(self) -> frozenset[str]:
+        return frozenset(cluster for cluster, _ in self.partitions)
+
 
 @dataclass(frozen=True)
 class Group:
@@ -223,6 +231,10 @@ class Group:
     def topic_lag(self) -> Sequence[Row]:
         """The rows of ``topic_lag``, which need no assignment."""
         return self.rows[TOPIC_LAG.name]
+
+    def has_topic(self, topic: str) -> bool:
+        """Return whether the cluster has a topic, as far as topics were read."""
+        return (self.cluster, topic) in self.topics.partitions
 
     def has_left(self, topic: str) -> bool:
         """Return whether the group has members and none of them subscribes to a topic.

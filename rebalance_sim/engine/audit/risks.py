@@ -23,7 +23,7 @@ from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.clients.library import INSTANCE_ID, POLL_INTERVAL, POLL_RECORDS, REBALANCE_TIMEOUT
 from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
-from rebalance_sim.tables import GENERATIONS, LISTED_GROUPS, OFFSETS, REBALANCING_STATES
+from rebalance_sim.tables import GENERATIONS, LISTED_GROUPS, NAMED, OFFSETS, REBALANCING_STATES
 from rebalance_sim.wording import plural, utc_time
 
 WITHOUT_LEADER = Kind(
@@ -105,6 +105,14 @@ SHARED_BY_CONSUMERS = replace(
     "coordinator refuses all but the first to join (UNRELEASED_INSTANCE_ID)",
 )
 """Of members that all use the consumer protocol; a classic one gives way to the next with its id."""
+TOPIC_MISSING = Kind(
+    "topic-not-found",
+    Severity.WARNING,
+    Harm.STOPPED,
+    "{members:member subscribes|members subscribe} to {topics}, which the cluster does not have, or does not show",
+    "Correct the name, create the topic, or allow whoever reads the cluster to describe it.",
+    decisive="members",
+)
 REGEX_FINDS_NOTHING = Kind(
     "regex-matches-nothing",
     Severity.WARNING,
@@ -157,7 +165,7 @@ REBALANCING = Kind(
 )
 KINDS = (
     *(WITHOUT_LEADER, REJECTED, UNREAD, *lags.KINDS, NOT_DESCRIBED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
-    *(REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
+    *(TOPIC_MISSING, REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
 )
 _GENERATIONS = ("generation", "generation_at_ms", "earlier_generation", "earlier_generation_at_ms")
 
@@ -183,6 +191,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _expiry(group, thresholds)
     yield from _short_sessions(group, thresholds)
     yield from _shared_instances(group)
+    yield from _missing_topics(group)
     yield from _regular_expressions(group)
     yield from _overdue_commits(group, thresholds)
     yield from _rebalances(group, thresholds)
@@ -244,6 +253,23 @@ def _with_own_ids(group: Group) -> str:
     if group.kind.kind is GroupKind.CONNECT_SINK:
         return f"Remove {name} from the connector's configuration: all its tasks have the same settings."
     return f"Derive {name} from something that no two consumers share, such as the name of a StatefulSet's pod."
+
+
+def _missing_topics(group: Group) -> Iterator[Finding]:
+    """Yield the finding about topics that do not exist, of a cluster of which some topics are known.
+
+    Of a group with rejected rows, the names in the others may be wrong, too.
+    """
+    if group.rejected or not group.topics.has_topics_of(group.cluster):
+        return
+    of_members = [
+        {topic for topic in member["subscription"] or () if not group.has_topic(topic)} for member in group.members
+    ]
+    missing = sorted(set().union(*of_members))
+    if missing:
+        members = sum(map(bool, of_members))
+        shown = [*missing[:NAMED], *([f"{len(missing) - NAMED} more"] if len(missing) > NAMED else [])]
+        yield Finding(TOPIC_MISSING, {"members": members, "topics": len(missing)}, {"topics": ", ".join(shown)})
 
 
 def _regular_expressions(group: Group) -> Iterator[Finding]:
