@@ -258,12 +258,15 @@ def _with_own_ids(group: Group) -> str:
 def _missing_topics(group: Group) -> Iterator[Finding]:
     """Yield the finding about topics that do not exist, of a cluster of which some topics are known.
 
-    Of a group with rejected rows, the names in the others may be wrong, too.
+    Of a group with rejected rows, the names in the others may be wrong, too. Brokers delete the committed offsets of a
+    topic with it: one that has some is only not shown, as in dumps of ``__consumer_offsets``, which have few topics.
     """
     if group.rejected or not group.topics.has_topics_of(group.cluster):
         return
+    committed = {row["topic"] for row in group.topic_lag}
     of_members = [
-        {topic for topic in member["subscription"] or () if not group.has_topic(topic)} for member in group.members
+        {topic for topic in member["subscription"] or () if not (topic in committed or group.has_topic(topic))}
+        for member in group.members
     ]
     missing = sorted(set().union(*of_members))
     if missing:

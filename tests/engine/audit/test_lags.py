@@ -166,3 +166,16 @@ def test_earlier_offsets_need_the_time_between(spark: SparkSession) -> None:
     members, topics, offsets = (table(spark, of, []) for of in (MEMBERS, TOPICS, OFFSETS))
     with pytest.raises(UserError, match="earlier_offsets: needs offsets, and elapsed_ms above 0"):
         audit(members, topics, offsets, earlier_offsets=offsets)
+
+
+@pytest.mark.scale
+def test_a_topic_with_committed_offsets_exists(spark: SparkSession) -> None:
+    """A dump of ``__consumer_offsets`` shows the topics of few groups."""
+    rows = [
+        {"group_id": group, "member_id": group, "protocols": ["range"], "subscription": [topic], "join_order": 0}
+        for group, topic in (("shown", "t"), ("committed", "u"), ("typo", "v"))
+    ]
+    offsets = table(spark, OFFSETS, [{"group_id": "committed", "topic": "u", "partition": 0, "committed": 5}])
+    topics = table(spark, TOPICS, [{"topic": "t", "partitions": 1}])
+    found = audit(table(spark, MEMBERS, rows), topics, offsets).findings.where("kind = 'topic-not-found'")
+    assert [row["group_id"] for row in found.collect()] == ["typo"]
