@@ -52,7 +52,7 @@ PAGES_OF_OUTPUT = [
     ("partitions.md", 3, 10),
     ("report.md", 9, 3),
     ("simulate.md", 5, 23),
-    ("share-groups.md", 1, 2),
+    ("share-groups.md", 2, 2),
     ("streams-groups.md", 2, 4),
     ("tutorial.md", 0, 27),
 ]
@@ -100,6 +100,7 @@ NOT_RUN = {
     "spark-submit --py-files": "tests/commands/test_jobs.py sends the module the same way",
     ".venv/bin/spark-submit --master k8s:": "needs a Kubernetes cluster",
     "python -m tests.support.cluster.capture": "takes two minutes and replaces the examples",
+    "python -m tests.support.cluster.share_capture": "takes a minute and replaces an example",
     ".venv/bin/rebalance-sim history --offsets-topic dumps": "needs a broker; test_history.py merges dumps",
     ".venv/bin/rebalance-sim history --offsets-topic kafka:HOST:9092 --keep": "test_offsets_topic.py runs it",
     "rebalance-sim history --offsets-topic kafka:HOST:9092": "needs a broker; history.md reads a dump",

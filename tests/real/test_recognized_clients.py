@@ -50,6 +50,10 @@ KIND_OF_SHARING = {"live": GroupKind.UNKNOWN, "offsets topic": GroupKind.SHARE, 
 """By source, the kind of the share group, which librdkafka lists, and cannot describe."""
 
 
+SHARE_REPORTS = {"members": ("--verbose",), "state": ("--verbose",), "offsets": ()}
+"""What the tool of share groups describes, with further options."""
+
+
 @dataclass(frozen=True)
 class RealGroup:
     """A group on the broker: what it is, and how many members it has."""
@@ -165,9 +169,9 @@ def has_formed_connect(admin: AdminClient) -> bool:
         return any(group.state == "Stable" for group in admin.list_groups(CONNECT, timeout=10))
 
 
-def share_members(broker: Broker) -> str:
-    """Return what the tool of share groups prints about members."""
-    return broker.tools("kafka-share-groups", "--describe", "--all-groups", "--members", "--verbose")
+def share_groups(broker: Broker, *options: str) -> str:
+    """Return what the tool of share groups prints about all of them."""
+    return broker.tools("kafka-share-groups", "--describe", "--all-groups", *options)
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +184,7 @@ def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
         commit_only(servers)
         with consumers(broker, directory), programs(broker, directory):
             until("the groups have formed", lambda: have_formed(admin))
-            until("the share group has formed", lambda: "console-share-consumer" in share_members(broker))
+            until("the share group has formed", lambda: "console-share-consumer" in share_groups(broker, "--members"))
             until("the Connect cluster has formed", lambda: has_formed_connect(admin))
             outputs = {"live": audit(directory / "live", "--bootstrap-servers", servers)}
             capture = captured(broker, directory / "capture")
@@ -208,7 +212,8 @@ def captured(broker: Broker, folder: Path) -> Path:
         (folder / name).write_text(text)
     (folder / "groups.txt").write_text(broker.tools("kafka-consumer-groups", "--list", "--type"))
     (folder / "all-groups.txt").write_text(broker.tools("kafka-groups", "--list"))
-    (folder / "share.txt").write_text(share_members(broker))
+    for name, options in SHARE_REPORTS.items():
+        (folder / f"share-{name}.txt").write_text(share_groups(broker, f"--{name}", *options))
     return folder
 
 
