@@ -75,6 +75,7 @@ RUN_ELSEWHERE = {
     "rebalance-sim audit --bootstrap-servers HOST:9092 --previous": "tests/real/test_audit_news.py",
     "rebalance-sim fleet --bootstrap-servers HOST:9092,HOST:9092": "tests/real/test_live_cluster.py",
     "rebalance-sim assign --clusters out/fleet/clusters": "tests/real/test_live_cluster.py",
+    "rebalance-sim fleet --bootstrap-servers HOST:9092 --out": "tests/real/test_share_groups.py",
     "rebalance-sim fleet --bootstrap-servers HOST:9092 --records-from": "tests/real/test_topic_records.py",
     "spark-submit --packages": "tests/real/test_topic_records.py",
     ".venv/bin/rebalance-sim fleet --offsets-topic dump": "tests/sources/offsets_topic/test_fleet.py",

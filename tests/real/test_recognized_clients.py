@@ -46,8 +46,6 @@ NOT_PRINTED = {CONNECT}
 """kafka-consumer-groups describes consumers only."""
 WITHOUT_RUNNER = ("brod", "kafka-node", "ruby-kafka")
 """Libraries that need a runtime of their own, or requests that brokers have no more since 4.0."""
-KIND_OF_SHARING = {"live": GroupKind.UNKNOWN, "offsets topic": GroupKind.SHARE, "tools": GroupKind.SHARE}
-"""By source, the kind of the share group, which librdkafka lists, and cannot describe."""
 
 
 SHARE_REPORTS = {"members": ("--verbose",), "state": ("--verbose",), "offsets": ()}
@@ -243,7 +241,7 @@ def test_every_library_and_kind_is_right_where_bytes_are_available(
     wrong = [row for row in members if row not in with_own_ids and row["client_library"] != library_of(row)]
     assert wrong == []
     assert [row for row in with_own_ids if library_of(row) not in row["client_library"].split(SEPARATOR)] == []
-    kinds = {name: group.kind for name, group in GROUPS.items()} | {SHARING: KIND_OF_SHARING[source]}
+    kinds = {name: group.kind for name, group in GROUPS.items()} | {SHARING: GroupKind.SHARE}
     assert kinds_of(spark, out) == kinds
     assert spark.read.parquet(f"{out}/fleet/rejects").isEmpty()
 
@@ -261,7 +259,7 @@ def test_the_text_of_the_tools_shows_nearly_every_library_and_none_that_is_wrong
     by_default = [row for row in members if not row["group_id"].endswith(OWN_IDS)]
     named = [row for row in by_default if row["client_library"]]
     assert len(named) >= 0.95 * len(by_default)
-    kinds = {name: group.kind for name, group in GROUPS.items()} | {SHARING: KIND_OF_SHARING["tools"]}
+    kinds = {name: group.kind for name, group in GROUPS.items()} | {SHARING: GroupKind.SHARE}
     assert kinds_of(spark, out) == kinds
     assert spark.read.parquet(f"{out}/fleet/rejects").isEmpty()
 
