@@ -52,7 +52,7 @@ PAGES_OF_OUTPUT = [
     ("partitions.md", 3, 10),
     ("report.md", 9, 3),
     ("simulate.md", 5, 23),
-    ("share-groups.md", 2, 2),
+    ("share-groups.md", 3, 4),
     ("streams-groups.md", 2, 4),
     ("tutorial.md", 0, 27),
 ]

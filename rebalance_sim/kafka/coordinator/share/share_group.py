@@ -119,11 +119,16 @@ class ShareGroup:
     initialized: dict[str, int] = field(default_factory=dict)
     """By topic, how many partitions have share state."""
     _topics: dict[str, int] = field(default_factory=dict)
+    _names: frozenset[str] = frozenset()
+    """The topics that members subscribe to."""
     _known: dict[str, int] = field(default_factory=dict)
     """The subscribed topics with which the epoch was last computed (the metadata hash)."""
     _assigned_ms: int | None = None
     _must_refresh: bool = True
     _initializing: dict[str, int] = field(default_factory=dict)
+    _is_assigned: bool | None = None
+    """Whether the target has all initialized partitions; None if that has to be computed again."""
+    _no_expiry_before_ms: int = 0
 
     def __post_init__(self) -> None:
         if self._is_since(ConsumerGroupRules.ASSIGNMENT_INTERVAL):
@@ -134,11 +139,31 @@ class ShareGroup:
         """The state as the coordinator reports it: a share group never waits for its members."""
         return "Stable" if self.members else "Empty"
 
+    def begin(self, members: Mapping[str, ShareMember], topics: Mapping[str, int], epoch: int, now_ms: int) -> None:
+        """Let the group be stable in an epoch: all members have the target that the assignor computes now.
+
+        Share state is initialized for all partitions of subscribed topics. Raises AssignorError.
+        """
+        self._topics = dict(topics)
+        self.exists, self.epoch, self.target_epoch = True, epoch, epoch
+        self._must_refresh = False
+        self._names = self._subscribed(members)
+        self._known = {name: topics[name] for name in self._names if name in topics}
+        self.initialized = dict(self._known)
+        if members:
+            self.targets = dict.fromkeys(members, _NOTHING)
+            self.targets = dict(self._new_targets(members, next(iter(members))))
+        expires_ms = now_ms + self.config.group_share_session_timeout_ms
+        self.members = {
+            name: replace(self._reconciled(member, self.targets[name]), expires_ms=expires_ms)
+            for name, member in members.items()
+        }
+
     def see_topics(self, topics: Mapping[str, int]) -> None:
         """Take note of the cluster's topics with their numbers of partitions."""
         changed = {name for name, count in topics.items() if self._topics.get(name) != count}
         self._topics = dict(topics)
-        self._must_refresh |= not changed.isdisjoint(self._subscribed(self.members))
+        self._must_refresh |= not changed.isdisjoint(self._names)
 
     def heartbeat(self, request: ShareHeartbeat, now_ms: int) -> ShareAnswer:
         """Answer a heartbeat, after everything that is due before it."""
@@ -156,10 +181,15 @@ class ShareGroup:
 
     def advance(self, now_ms: int) -> None:
         """Initialize the partitions that were asked for, and remove members whose sessions have ended."""
-        self.initialized |= self._initializing
-        self._initializing = {}
+        if self._initializing:
+            self.initialized |= self._initializing
+            self._initializing, self._is_assigned = {}, None
+        if now_ms < self._no_expiry_before_ms:
+            return
         for member_id in [name for name, member in self.members.items() if member.expires_ms <= now_ms]:
             self._remove(member_id)
+        # Sessions only grow longer.
+        self._no_expiry_before_ms = self.next_expiry_ms() or 0
 
     def next_expiry_ms(self) -> int | None:
         """Return when the next session ends; None without members."""
@@ -188,11 +218,13 @@ class ShareGroup:
         """Answer a heartbeat that is accepted; nothing changes if the assignor fails."""
         before = self.members.get(request.member_id, ShareMember())
         asked = before.subscription if request.subscription is None else request.subscription
-        updated = {**self.members, request.member_id: replace(before, subscription=asked)}
         raises = asked != before.subscription
+        is_new = raises or request.member_id not in self.members
+        member = replace(before, subscription=asked)
+        updated = {**self.members, request.member_id: member} if is_new else self.members
         if not self._is_since(ConsumerGroupRules.ASSIGNMENT_INTERVAL) or self.target_epoch >= self.epoch:
             raises = raises or self._has_unassigned_partitions()
-        epoch, known, subscribed = self.epoch, self._known, self._subscribed(self.members)
+        epoch, known, subscribed = self.epoch, self._known, self._names
         is_refreshed = raises or self._must_refresh
         if is_refreshed:
             subscribed = self._subscribed(updated)
@@ -201,12 +233,15 @@ class ShareGroup:
             epoch += raises
         if epoch > self.target_epoch and self._can_assign(now_ms):
             self.targets = dict(self._new_targets(updated, request.member_id))
-            self.target_epoch, self._assigned_ms = epoch, now_ms
+            self.target_epoch, self._assigned_ms, self._is_assigned = epoch, now_ms, None
         self.exists, self.epoch, self._known = True, epoch, known
         self._must_refresh = self._must_refresh and not is_refreshed
-        member = self._reconciled(updated[request.member_id], self.targets.get(request.member_id, _NOTHING))
+        member = self._reconciled(member, self.targets.get(request.member_id, _NOTHING))
         expires_ms = now_ms + self.config.group_share_session_timeout_ms
-        self.members = {**updated, request.member_id: replace(member, expires_ms=expires_ms)}
+        updated[request.member_id] = replace(member, expires_ms=expires_ms)
+        self.members = updated
+        if is_new:
+            self._names, self._is_assigned = self._subscribed(updated), None
         self._initialize(subscribed)
         is_shown = request.subscription is not None or member.assigned != before.assigned
         return ShareAnswer(
@@ -224,15 +259,14 @@ class ShareGroup:
 
         As in ``initializedAssignmentPending``, also after members have left.
         """
-        if not self.members:
-            return False
-        assigned = frozenset().union(*self.targets.values()) if self.targets else _NOTHING
-        subscribed = self._subscribed(self.members)
-        return any(
-            {number for topic, number in assigned if topic == name} != set(range(count))
-            for name, count in self.initialized.items()
-            if name in subscribed
-        )
+        if self._is_assigned is None:
+            assigned = frozenset().union(*self.targets.values()) if self.targets else _NOTHING
+            self._is_assigned = all(
+                {number for topic, number in assigned if topic == name} == set(range(count))
+                for name, count in self.initialized.items()
+                if name in self._names
+            )
+        return not self._is_assigned
 
     def _can_assign(self, now_ms: int) -> bool:
         if not self._is_since(ConsumerGroupRules.ASSIGNMENT_INTERVAL) or self._assigned_ms is None:
@@ -266,7 +300,8 @@ class ShareGroup:
         """Remove a member that leaves, or whose session has ended, which raises the epoch."""
         del self.members[member_id]
         self.targets.pop(member_id, None)
-        self._known = {name: self._topics[name] for name in self._subscribed(self.members) if name in self._topics}
+        self._names, self._is_assigned = self._subscribed(self.members), None
+        self._known = {name: self._topics[name] for name in self._names if name in self._topics}
         self.epoch += 1
         if not self.members and self._is_since(ConsumerGroupRules.EMPTY_GROUPS):
             self.target_epoch = self.epoch
