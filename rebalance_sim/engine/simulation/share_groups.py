@@ -31,6 +31,7 @@ from rebalance_sim.kafka.simulation.share_groups import (
 from rebalance_sim.kafka.simulation.share_targets import ShareTargets
 from rebalance_sim.releases import SHARE_ASSIGNORS, KafkaVersion
 from rebalance_sim.tables import BOUNCES, COSTS, OWNED_PARTITIONS, PARTITION_COSTS, REBALANCES, TIMELINE, Table
+from rebalance_sim.wording import plural
 
 _OTHER_STRATEGY = f"a share group (KIP-932) is assigned by {SHARE_ASSIGNORS[0]}"
 _OLD_BROKERS = "share groups (KIP-932) are simulated by the rules of Kafka 4.2 and later"
@@ -73,13 +74,14 @@ class SimulatedShareGroups:
             "group_id": self.batch.batch.group_ids[group].as_py(),
             "strategy": self.strategy,
         }
-        costs = names | self._unsimulated(group, set_up) | {"events": len(events), "error": error}
+        happening = sum(event.kind < ScenarioKind.NEXT_BOUNCE for event in events)
+        costs = names | self._unsimulated(group, set_up) | {"events": happening, "error": error}
         if outcome is None:
             return {COSTS.name: [costs]}
         rows = GroupRows(names, [each.name for each in set_up.consumers], set_up, outcome)
         return {
-            COSTS.name: [costs | rows.costs(len(events))],
-            BOUNCES.name: rows.bounces() if events else [],
+            COSTS.name: [costs | rows.costs(happening)],
+            BOUNCES.name: rows.bounces() if happening else [],
             REBALANCES.name: [rows.rebalance(number, row) for number, row in enumerate(outcome.epochs, 1)],
             TIMELINE.name: [*map(rows.step, *zip(*enumerate(outcome.steps), strict=True))]
             if self.followed[group] and outcome.steps
@@ -201,7 +203,8 @@ class GroupRows:
             "moved_back": sharing.moved_back,
             "evicted": outcome.evicted,
             "failed": 0,
-            "finished": True,
+            "finished": outcome.awaited is None,
+            "failure": self._failure,
             "messages": outcome.messages,
             "simulated_ms": outcome.ended_ms,
         }
@@ -222,8 +225,19 @@ class GroupRows:
         numbers, counts = self.set_up.targets.numbers, self.set_up.targets.topics.partitions
         return {name: int(counts[numbers[name]]) for name in self.set_up.topics}
 
+    @property
+    def _failure(self) -> str | None:
+        """What the rollout waits for; None if it has finished."""
+        awaited = self.outcome.awaited
+        if awaited is None:
+            return None
+        what = "a restarted consumer or a partition without a member"
+        if awaited.kind is ScenarioKind.PODS_AVAILABLE:
+            what = f"{plural(awaited.value, 'available pod')} of consumers with partitions"
+        return f"the rollout does not finish: it waits for {what}"
+
     def bounces(self) -> list[dict[str, Any]]:
-        """Return the only bounce, which lasts as long as the scenario."""
+        """Return all bounces as one, which lasts as long as the scenario."""
         outcome, sharing = self.outcome, self.outcome.sharing
         from_ms = outcome.first_event_ms or 0
         figures = {

@@ -38,9 +38,10 @@ from rebalance_sim.releases import ConsumerGroupRules
 SIMULATED_EVENTS = frozenset(
     {
         *(ScenarioKind.JOIN, ScenarioKind.LEAVE, ScenarioKind.CRASH, ScenarioKind.RESTART, ScenarioKind.STALL),
-        *(ScenarioKind.SUBSCRIBE, ScenarioKind.GROW),
+        *(ScenarioKind.SUBSCRIBE, ScenarioKind.GROW, ScenarioKind.NEXT_BOUNCE, ScenarioKind.PODS_AVAILABLE),
     }
 )
+_WAITS = (ScenarioKind.NEXT_BOUNCE, ScenarioKind.PODS_AVAILABLE)
 FIRST_RULES = ConsumerGroupRules.ONLY_SUBSCRIBED
 """The rules of the first release whose share groups are simulated, 4.2."""
 _CONFIG = ShareConfig()
@@ -70,7 +71,8 @@ class ShareSetUp:
     """The topics that exist, with their numbers of partitions."""
     targets: ShareTargets
     events: Sequence[GroupEvent]
-    """In the order in which they happen."""
+    """In the order in which they happen. An event that waits is the first of its stage, from whose end the others
+    count their time."""
     rules: ConsumerGroupRules
     settings: SimulationSettings
     epoch: int = 1
@@ -124,6 +126,8 @@ class ShareOutcome:
     messages: int = 0
     evicted: int = 0
     is_stable: bool = False
+    awaited: GroupEvent | None = None
+    """The event that the rollout never reaches."""
     first_event_ms: int | None = None
     stable_since_ms: int = 0
     ended_ms: int = 0
@@ -145,6 +149,9 @@ class _Process:
     beats: int = 0
     """Counts heartbeats: the timer of an earlier one is void."""
     sends_subscription: bool = True
+    is_unready: bool = False
+    """Whether it runs in a new pod of a rollout that is not ready yet."""
+    is_available: bool = False
 
 
 def simulate_share_group(set_up: ShareSetUp) -> ShareOutcome:
@@ -171,34 +178,76 @@ class _Simulation:
         self._outcome = ShareOutcome(self._sharing)
         self._totals_before = (0, 0, 0)
         self._watches = False
+        self._stage = 0
+        self._last_event_ms = 0
+        self._awaited: GroupEvent | None = None
+        self._awaits_pods = False
 
     def run(self) -> ShareOutcome:
         self._begin()
-        for event in self._set_up.events:
-            at_ms = event.at_ms + event.delay_ms
-            self._at(at_ms, partial(self._happen, event))
-        last_event_ms = max(map(_end_of, self._set_up.events), default=0)
+        self._begin_stage(0)
         while self._queue:
             at_ms, _, action = self._queue[0]
-            if at_ms > self._end_ms(last_event_ms):
+            if at_ms > self._end_ms():
                 break
             heapq.heappop(self._queue)
             self._now = at_ms
             action()
-        return self._finished(last_event_ms)
+            self._end_wait()
+        return self._finished()
 
-    def _end_ms(self, last_event_ms: int) -> int:
+    def _begin_stage(self, stage: int) -> None:
+        """Let the events of a stage count their time from now, and then the next one wait."""
+        self._stage = stage
+        events = [event for event in self._set_up.events if event.stage == stage and event.kind not in _WAITS]
+        for event in events:
+            self._at(self._now + event.at_ms + event.delay_ms, partial(self._happen, event))
+            self._last_event_ms = max(self._last_event_ms, self._now + _end_of(event))
+        self._awaited = None
+        next_wait = self._next_wait()
+        if next_wait is not None:
+            self._awaits_pods = next_wait.kind is ScenarioKind.PODS_AVAILABLE
+            at_ms = self._now + max((event.at_ms for event in events), default=0)
+            self._last_event_ms = max(self._last_event_ms, at_ms)
+            self._at(at_ms, partial(self._await, next_wait))
+
+    def _next_wait(self) -> GroupEvent | None:
+        """Return the event with which the next stage begins."""
+        later = (event for event in self._set_up.events if event.kind in _WAITS and event.stage > self._stage)
+        return min(later, key=lambda event: event.stage, default=None)
+
+    def _await(self, event: GroupEvent) -> None:
+        self._awaited = event
+
+    def _end_wait(self) -> None:
+        """Begin the next stage if what it waits for has happened."""
+        while self._awaited is not None and self._is_reached(self._awaited):
+            self._note(Subject.EVENT, None, detail=_name_of(self._awaited))
+            self._begin_stage(self._awaited.stage)
+
+    def _is_reached(self, event: GroupEvent) -> bool:
+        if event.kind is ScenarioKind.PODS_AVAILABLE:
+            return sum(each.is_available for each in self._processes) >= event.value
+        # A bounce is over when all consumers are back, and every partition has a member.
+        is_back = all(not each.returns and (not each.runs or each.epoch > JOIN_EPOCH) for each in self._processes)
+        return is_back and self._is_at_rest() and not self._sharing.unowned
+
+    def _is_at_rest(self) -> bool:
+        return all(row.to_ms is not None for row in self._outcome.epochs[-1:])
+
+    def _end_ms(self) -> int:
+        last_event_ms = self._last_event_ms
         if self._settings.duration_ms:
             return self._settings.duration_ms
         quiet_ms = _CONFIG.group_share_session_timeout_ms + 2 * _CONFIG.group_share_heartbeat_interval_ms
         until_ms = max(self._changed_ms, last_event_ms) + (self._settings.quiet_ms or quiet_ms)
         return min(until_ms, last_event_ms + self._settings.longest_ms)
 
-    def _finished(self, last_event_ms: int) -> ShareOutcome:
-        self._now = max(self._now, self._settings.duration_ms or last_event_ms)
+    def _finished(self) -> ShareOutcome:
+        self._now = max(self._now, self._settings.duration_ms or self._last_event_ms)
         outcome = self._outcome
-        is_at_rest = all(row.to_ms is not None for row in outcome.epochs[-1:])
-        outcome.is_stable = is_at_rest and not self._sharing.unowned
+        outcome.is_stable = self._is_at_rest() and not self._sharing.unowned
+        outcome.awaited = self._awaited
         self._close_row()
         outcome.owned = {place: each.owned for place, each in enumerate(self._processes) if each.runs}
         outcome.ended_ms = self._now
@@ -252,9 +301,8 @@ class _Simulation:
         if self._outcome.first_event_ms is None:
             self._outcome.first_event_ms = self._now
         place = event.consumer if event.kind is not ScenarioKind.GROW else None
-        kind = event.kind.name.lower().replace("_", "-")
         is_valued = event.kind in (ScenarioKind.RESTART, ScenarioKind.STALL)
-        self._note(Subject.EVENT, place, detail=kind, value=event.value if is_valued else None)
+        self._note(Subject.EVENT, place, detail=_name_of(event), value=event.value if is_valued else None)
         match event.kind:
             case ScenarioKind.GROW:
                 self._grow(event)
@@ -298,8 +346,22 @@ class _Simulation:
         process.epoch, process.sends_subscription = JOIN_EPOCH, True
         self._by_member[process.member_id] = place
         self._note(Subject.STARTED, place)
+        if self._awaits_pods:
+            process.is_unready = True
+            if not self._settings.ready_when_assigned:
+                self._become_ready(place)
         start_ms = self._settings.start_ms if consumer.start_ms is None else consumer.start_ms
         self._at(self._now + start_ms, self._beat_if_due(place, process.beats))
+
+    def _become_ready(self, place: int) -> None:
+        """Let the pod of a consumer be available once it has been ready for a while."""
+        process = self._processes[place]
+        process.is_unready, incarnation = False, process.incarnation
+
+        def become_available() -> None:
+            process.is_available = process.incarnation == incarnation
+
+        self._at(self._now + self._settings.ready_ms, become_available)
 
     def _leave(self, place: int, *, returns: bool = False) -> None:
         """Close a consumer, which stops to fetch, and tells the coordinator."""
@@ -319,6 +381,7 @@ class _Simulation:
     def _stop(self, place: int, *, returns: bool = False) -> None:
         process = self._processes[place]
         process.runs, process.returns = False, returns
+        process.is_unready = process.is_available = False
         process.incarnation += 1
         process.beats += 1
         self._give(place, _NOTHING, Subject.LOST)
@@ -415,6 +478,8 @@ class _Simulation:
             if lost:
                 self._note(Subject.REVOKED, place, partitions=lost)
             self._note(Subject.ASSIGNED, place, partitions=len(partitions))
+            if process.is_unready and partitions:
+                self._become_ready(place)
         else:
             self._note(subject, place, partitions=lost)
 
@@ -483,6 +548,10 @@ class _Simulation:
             self._note(Subject.STATE, None)
         if row.to_ms is not None and row.all_owned_ms is not None:
             self._outcome.stable_since_ms = max(row.to_ms, row.all_owned_ms)
+
+
+def _name_of(event: GroupEvent) -> str:
+    return event.kind.name.lower().replace("_", "-")
 
 
 def _end_of(event: GroupEvent) -> int:

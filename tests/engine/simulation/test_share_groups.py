@@ -133,3 +133,36 @@ def test_the_same_seed_gives_the_same_rows(spark: SparkSession, topics: DataFram
     step = ScenarioStep("restart", at_ms=10_000, down_ms=500)
     first, again, other = (of(run(spark, topics, step, seed=seed).timeline) for seed in (1, 1, 2))
     assert first == again != other
+
+
+@pytest.mark.parametrize(("scenario", "leaves"), [("deployment", True), ("stateful-set", False)])
+def test_a_rollout_waits_for_new_pods(spark: SparkSession, topics: DataFrame, scenario: str, leaves: bool) -> None:
+    rows = [worker(f"w{number}", number) for number in range(4)]
+    found = simulate(table(spark, MEMBERS, rows), topics, scenario)
+    (costs,) = of(found.costs)
+    assert (costs["error"], costs["finished"], costs["failure"], costs["stable"]) == (None, True, None, True)
+    epochs = of(found.rebalances)
+    reasons = {row["reason"] for row in epochs}
+    assert reasons == {"NEW_MEMBER", "MEMBER_LEFT"}
+    waits = [row["at_ms"] for row in of(found.timeline) if row["detail"] == "pods-available"]
+    assert len(waits) >= 2
+    assert 10_000 <= waits[0] <= waits[-1]
+    owners = {row["member_id"] for row in of(found.owned_partitions) if row["partitions"]}
+    assert owners == ({f"new-{number}" for number in range(1, 5)} if leaves else {f"w{number}" for number in range(4)})
+
+
+def test_a_bounce_waits_until_the_one_before_is_over(spark: SparkSession, topics: DataFrame) -> None:
+    steps = (
+        ScenarioStep("restart", at_ms=10_000, members=ONE, down_ms=3000),
+        ScenarioStep("next-bounce"),
+        ScenarioStep("restart", at_ms=1000, members=ONE, down_ms=3000),
+    )
+    found = run(spark, topics, *steps)
+    (costs,) = of(found.costs)
+    assert (costs["events"], costs["finished"], costs["stable"], costs["rebalances"]) == (2, True, True, 4)
+    over, again = (
+        [row["at_ms"] for row in of(found.timeline) if row["detail"] == detail] for detail in ("next-bounce", "restart")
+    )
+    second = of(found.rebalances)[1]
+    assert [max(second["to_ms"], second["all_owned_ms"])] == over
+    assert again == [10_000, over[0] + 1000]
