@@ -906,7 +906,7 @@ TIMELINE = Table(
         replace(_CONSUMER, meaning=f"{_CONSUMER.meaning}; null if the step concerns the whole group"),
         Column("detail", STRING, "the event, the request or the reason"),
         Column("error", STRING, "error code of a response or, for fail-store, of the log; null if there is none"),
-        Column("generation", INT, "generation of the group; group epoch of a consumer-protocol group"),
+        Column("generation", INT, "generation of the group; group epoch of a consumer-protocol or share group"),
         Column("state", STRING, "state of the group after the step"),
         Column("partitions", INT, "partitions revoked, lost or assigned"),
         Column("value", LONG, "EVENT: down_ms, for_ms, or the topic's new number of partitions"),
@@ -922,18 +922,23 @@ REBALANCES = Table(
         Column("reason", STRING, "why the group rebalances"),
         Column("member_id", STRING, "consumer that triggers the rebalance; null if none does"),
         Column("from_ms", LONG, "time at which the rebalance starts"),
-        Column("joined_ms", LONG, "time at which the join phase completes; null if it does not"),
+        Column(
+            "joined_ms",
+            LONG,
+            "time at which the join phase completes, or the coordinator of a share group has assigned; null if it does "
+            "not",
+        ),
         Column("to_ms", LONG, "time at which the group is stable; null if the next rebalance starts first"),
         Column(
             "all_owned_ms", LONG, "time at which every partition has an owner; null if the next rebalance starts first"
         ),
-        Column("generation", INT, "generation; group epoch of a consumer-protocol group"),
+        Column("generation", INT, "generation; group epoch of a consumer-protocol or share group"),
         Column("protocol", STRING, "elected protocol"),
         Column("leader", STRING, "consumer that leads the generation"),
         Column("joined", INT, "members of the generation"),
         _EVICTED,
         Column("revoked", INT, "partitions that consumers revoke"),
-        Column("moved", INT, "partitions that go to another consumer"),
+        Column("moved", INT, "partitions that go to another consumer; of a share group, once for each"),
         Column("unowned_ms", LONG, "partition-milliseconds without an owner since the group was last stable"),
     ),
 )
@@ -953,7 +958,7 @@ PARTITION_COSTS = Table(
         _PARTITION,
         Column("unowned_ms", LONG, "milliseconds without an owner"),
         Column("moved", INT, "how many times it went to another consumer"),
-        Column("member_id", STRING, "consumer that owns it at the end; null if none does"),
+        Column("member_id", STRING, "consumer that owns it at the end; null if none does, or several of a share group"),
     ),
 )
 

@@ -29,6 +29,14 @@ USED_TOPICS = "the subscription of {} is unknown; the topics that their group ow
 OWNED_TOPICS = "the subscription of {} is unknown; the topics of which their group owns partitions are used"
 OPAQUE = "subscription and owned partitions are unknown for {}: their protocol type is not consumer"
 NO_TOPICS = "the subscription of {} is empty: their group owns no partitions and has no offsets"
+SHARED = (
+    "join order is unknown for {} of share groups: that of their ids is used, and predicted ties may differ. All "
+    "partitions of their topics are taken to have share state"
+)
+NOT_TARGETS = (
+    "the target assignment of {} of share groups is unknown: the current one is used, which a member exchanges for the "
+    "target at its next heartbeat"
+)
 REBALANCING = "{} in the middle of a rebalance; members and owned partitions may be about to change"
 """In this and the next sentence {} is the result of ``groups``."""
 WITHOUT_MEMBERS = "{} without members: nothing is predicted for them"

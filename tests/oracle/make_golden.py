@@ -33,6 +33,7 @@ from tests.oracle.oracle import (
     SCALA_2_12_BUILDS,
     SERVER_RULES,
     SERVER_VERSIONS,
+    SHARE_GROUP_RELEASES,
     STREAMS_RECORD_RELEASES,
     STREAMS_RELEASES,
     VERSIONS,
@@ -59,6 +60,7 @@ from tests.oracle.random_cases import (
     sticky_cases,
 )
 from tests.oracle.server_cases import early_server_cases, server_cases
+from tests.oracle.share_group_cases import share_group_cases
 from tests.oracle.streams_cases import agreed, streams_cases
 from tests.oracle.streams_reconciliation_cases import reconciliation_cases
 from tests.oracle.streams_record_cases import streams_record_cases
@@ -84,6 +86,7 @@ COORDINATOR_SEED, COORDINATOR_COUNT = 25, 400
 CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT = 26, 300
 MIGRATION_SEED, MIGRATION_COUNT = 27, 300
 GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT = 31, 60
+SHARE_GROUP_SEED, SHARE_GROUP_COUNT = 32, 200
 CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT = 32, 120
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
 KAFKA_STREAMS_SEED, KAFKA_STREAMS_COUNT, KAFKA_STREAMS_RACKS, KAFKA_STREAMS_LEADERS, KAFKA_STREAMS_BYTES = (
@@ -131,6 +134,7 @@ def main() -> None:
     _write_of_release("consumer-group", "4.3", consumer_group_cases(CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT))
     _write_migrations()
     _write_consumer_groups_by_release()
+    _write_share_groups_by_release()
     _write_classic_groups_by_release()
     _write_kafka_streams()
     write_connect_clusters()
@@ -190,6 +194,12 @@ def _write_consumer_groups_by_release() -> None:
     drawn = (cases(GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT) for cases in (consumer_group_cases, migration_cases))
     cases = [scenario.case() for scenario in SCENARIOS] + [case for some in drawn for case in some]
     _write_by_release("consumer-groups", cases, {r: coordinator_answers(r, cases) for r in CONSUMER_GROUP_RELEASES})
+
+
+def _write_share_groups_by_release() -> None:
+    """Write conversations about share groups, for each release since 4.2 that changes a rule."""
+    cases = list(share_group_cases(SHARE_GROUP_SEED, SHARE_GROUP_COUNT))
+    _write_by_release("share-groups", cases, {r: coordinator_answers(r, cases) for r in SHARE_GROUP_RELEASES})
 
 
 def _write_classic_groups_by_release() -> None:

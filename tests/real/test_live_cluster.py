@@ -1,7 +1,9 @@
 """Live clusters are read completely, and the predictions from their state are what their groups have."""
 
+import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -255,13 +257,16 @@ def test_partitions_are_listed_in_order_since_4_3(busy: Busy) -> None:
         assert (listed == sorted(listed)) == (rules.partition_order is PartitionOrder.ASCENDING)
 
 
-def test_share_groups_are_listed_but_not_read(spark: SparkSession, busy: Busy) -> None:
+def test_a_share_group_without_members_is_listed(spark: SparkSession, busy: Busy) -> None:
     if busy.broker.version != VERSIONS[0]:
         pytest.skip("its brokers have no share groups")
     busy.broker.tools("kafka-console-share-consumer", "--topic", "orders", "--group", "sharing", "--timeout-ms", "1000")
     capture = read_cluster(spark, busy.servers)
-    assert "1 group (sharing) listed, but not described: nothing is predicted for them" in capture.assumptions
+    assert "1 group (sharing) of type share or streams: no assignment is predicted for them" in capture.assumptions
     assert capture.members.where("group_id = 'sharing'").isEmpty()
+    assert capture.listed_groups is not None
+    (listed,) = capture.listed_groups.where("group_id = 'sharing'").collect()
+    assert (listed["type"], listed["state"], listed["members"]) == ("share", "Empty", 0)
 
 
 def test_given_protocols_replace_the_elected_one(spark: SparkSession, busy: Busy) -> None:
@@ -305,8 +310,12 @@ def test_what_acls_deny_is_rejected(
     members = spark.read.parquet(f"{tmp_path}/out/members")
     assert {row["group_id"] for row in members.collect()} == {"kafka-python"}
     rejected = spark.read.parquet(f"{tmp_path}/out/rejects").collect()
-    denied = [row["reason"].partition(":")[0] for row in rejected if row["table"] == "groups"]
-    assert denied == ["GROUP_AUTHORIZATION_FAILED"] * (listed - 1)
+    denied = [row for row in rejected if row["table"] == "groups"]
+    assert {row["reason"].partition(":")[0] for row in denied} == {"GROUP_AUTHORIZATION_FAILED"}
+    requests = Counter(json.loads(row["row"])["request"] for row in denied)
+    assert requests["DescribeConsumerGroups"] == listed - 1
+    # The share group of another test, if it has run.
+    assert {row["group_id"] for row in denied if "ShareGroupDescribe" in row["row"]} <= {"sharing"}
     outputs = [file.read_text(errors="replace") for file in (tmp_path / "out").rglob("*") if file.is_file()]
     assert len(outputs) > 4
     printed = capfd.readouterr()

@@ -46,8 +46,10 @@ NOT_PRINTED = {CONNECT}
 """kafka-consumer-groups describes consumers only."""
 WITHOUT_RUNNER = ("brod", "kafka-node", "ruby-kafka")
 """Libraries that need a runtime of their own, or requests that brokers have no more since 4.0."""
-KIND_OF_SHARING = {"live": GroupKind.UNKNOWN, "offsets topic": GroupKind.SHARE, "tools": GroupKind.SHARE}
-"""By source, the kind of the share group, which librdkafka lists, and cannot describe."""
+
+
+SHARE_REPORTS = {"members": ("--verbose",), "state": ("--verbose",), "offsets": ()}
+"""What the tool of share groups describes, with further options."""
 
 
 @dataclass(frozen=True)
@@ -165,9 +167,9 @@ def has_formed_connect(admin: AdminClient) -> bool:
         return any(group.state == "Stable" for group in admin.list_groups(CONNECT, timeout=10))
 
 
-def share_members(broker: Broker) -> str:
-    """Return what the tool of share groups prints about members."""
-    return broker.tools("kafka-share-groups", "--describe", "--all-groups", "--members", "--verbose")
+def share_groups(broker: Broker, *options: str) -> str:
+    """Return what the tool of share groups prints about all of them."""
+    return broker.tools("kafka-share-groups", "--describe", "--all-groups", *options)
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +182,7 @@ def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
         commit_only(servers)
         with consumers(broker, directory), programs(broker, directory):
             until("the groups have formed", lambda: have_formed(admin))
-            until("the share group has formed", lambda: "console-share-consumer" in share_members(broker))
+            until("the share group has formed", lambda: "console-share-consumer" in share_groups(broker, "--members"))
             until("the Connect cluster has formed", lambda: has_formed_connect(admin))
             outputs = {"live": audit(directory / "live", "--bootstrap-servers", servers)}
             capture = captured(broker, directory / "capture")
@@ -208,7 +210,8 @@ def captured(broker: Broker, folder: Path) -> Path:
         (folder / name).write_text(text)
     (folder / "groups.txt").write_text(broker.tools("kafka-consumer-groups", "--list", "--type"))
     (folder / "all-groups.txt").write_text(broker.tools("kafka-groups", "--list"))
-    (folder / "share.txt").write_text(share_members(broker))
+    for name, options in SHARE_REPORTS.items():
+        (folder / f"share-{name}.txt").write_text(share_groups(broker, f"--{name}", *options))
     return folder
 
 
@@ -238,7 +241,7 @@ def test_every_library_and_kind_is_right_where_bytes_are_available(
     wrong = [row for row in members if row not in with_own_ids and row["client_library"] != library_of(row)]
     assert wrong == []
     assert [row for row in with_own_ids if library_of(row) not in row["client_library"].split(SEPARATOR)] == []
-    kinds = {name: group.kind for name, group in GROUPS.items()} | {SHARING: KIND_OF_SHARING[source]}
+    kinds = {name: group.kind for name, group in GROUPS.items()} | {SHARING: GroupKind.SHARE}
     assert kinds_of(spark, out) == kinds
     assert spark.read.parquet(f"{out}/fleet/rejects").isEmpty()
 
@@ -256,7 +259,7 @@ def test_the_text_of_the_tools_shows_nearly_every_library_and_none_that_is_wrong
     by_default = [row for row in members if not row["group_id"].endswith(OWN_IDS)]
     named = [row for row in by_default if row["client_library"]]
     assert len(named) >= 0.95 * len(by_default)
-    kinds = {name: group.kind for name, group in GROUPS.items()} | {SHARING: KIND_OF_SHARING["tools"]}
+    kinds = {name: group.kind for name, group in GROUPS.items()} | {SHARING: GroupKind.SHARE}
     assert kinds_of(spark, out) == kinds
     assert spark.read.parquet(f"{out}/fleet/rejects").isEmpty()
 

@@ -26,6 +26,7 @@ from rebalance_sim.engine.simulation.latency_ranges import Downtime, Pays, at_lo
 from rebalance_sim.engine.simulation.migrations import migrating
 from rebalance_sim.engine.simulation.partition_rows import owned_partition_rows, partition_cost_rows
 from rebalance_sim.engine.simulation.rows import SimulationResult, bounce_rows, cost_rows, rebalance_rows, timeline_rows
+from rebalance_sim.engine.simulation.share_groups import SimulatedShareGroups
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
 from rebalance_sim.engine.simulation.variations import Variation
 from rebalance_sim.engine.tables.arrow import as_outcome
@@ -101,6 +102,8 @@ class Simulations:
     """The user's own assignors: strategies may name them and groups may elect them."""
     timings: GroupTimings | None = None
     """What the past of groups shows, in place of what the scenario assumes."""
+    with_share_groups: bool = True
+    """Whether share groups (KIP-932) are simulated; otherwise their members are rejected."""
 
     @property
     def columns(self) -> list[str]:
@@ -155,6 +158,10 @@ class Simulations:
                 yield from simulations._outcomes(part, index)
 
     def _outcomes(self, rows: pa.RecordBatch, index: TopicIndex) -> Iterator[tuple[str, pa.StructArray]]:
+        shares = GroupBatch.of(rows).of_shares & self.with_share_groups
+        if shares.any():
+            yield from self._outcomes_of_share_groups(rows.filter(pa.array(shares)), index)
+            rows = rows.filter(pa.array(~shares))
         batch = self.read(rows, index)
         for rejects in batch.rejects:
             yield REJECTS.name, rejects
@@ -163,18 +170,33 @@ class Simulations:
         if self.migration is not None:
             yield from self._migrate(batch, self.migration)
 
-    def read(self, rows: pa.RecordBatch, index: TopicIndex) -> SimulationBatch:
+    def _outcomes_of_share_groups(
+        self, rows: pa.RecordBatch, index: TopicIndex
+    ) -> Iterator[tuple[str, pa.StructArray]]:
+        batch = self.read(rows, index, of_share_groups=True)
+        for rejects in batch.rejects:
+            yield REJECTS.name, rejects
+        for strategy in self.strategies if len(batch.batch.group_ids) else ():
+            seeds, followed, elects = self._seeds(batch), self._followed(batch), strategy == ELECTED
+            yield from SimulatedShareGroups(
+                batch, self.version, self.scenario.settings, seeds, followed, elects, strategy
+            ).tables()
+
+    def read(self, rows: pa.RecordBatch, index: TopicIndex, *, of_share_groups: bool = False) -> SimulationBatch:
         """Read a batch of groups that ``collect_members`` and ``collect_events`` have nested.
 
-        Groups that never have a consumer are left out: all rows about them are rejected.
+        Groups that never have a consumer are left out: all rows about them are rejected. So are members of share
+        groups, unless all groups of the batch are share groups.
         """
         elects = ELECTED in self.strategies
         batch, rejected = GroupBatch.of(rows).without_unusable_members(elects)
         if elects:
             batch, refused = batch.reject(refusals(elect_protocols(batch, self.version)))
             rejected += refused
-        batch, of_share_groups = batch.reject(dict.fromkeys(np.flatnonzero(batch.shares).tolist(), _SHARE_GROUPS))
-        rejected += of_share_groups
+        if not of_share_groups:
+            sharing = np.flatnonzero(batch.shares).tolist()
+            batch, rejected_sharing = batch.reject(dict.fromkeys(sharing, _SHARE_GROUPS))
+            rejected += rejected_sharing
         rejects = [reject_rows(batch, rejected)] if rejected else []
         joining, events = expand_scenario(
             self.scenario,

@@ -29,14 +29,17 @@ from rebalance_sim.kafka.assignors.by_library import Leader
 from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, Offered, offered_protocols
 from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
-from rebalance_sim.releases import SERVER_ASSIGNORS
+from rebalance_sim.kafka.group_kinds import SHARE_TYPE
+from rebalance_sim.releases import SERVER_ASSIGNORS, SHARE_ASSIGNORS
 from rebalance_sim.sources.assumptions import (
     NO_TOPICS,
     NOT_DESCRIBED,
+    NOT_TARGETS,
     OF_OTHER_TYPES,
     OWNED_TOPICS,
     PROTOCOLS,
     REBALANCING,
+    SHARED,
     USED_TOPICS,
     WITHOUT_MEMBERS,
     MembersAsStated,
@@ -196,7 +199,7 @@ _OTHER_MOMENT = "the partition count of {} differs between --offsets and --membe
 _NO_RACK = "the rack of {} is unknown: no tool prints client.rack"
 _ORDER = "join order is unknown for {}; the order of FILES is used. Predicted leaders and tie-breaks may differ"
 _SENTENCES = (
-    *(*PROTOCOLS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, OWNED_TOPICS, NO_TOPICS),
+    *(*PROTOCOLS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, OWNED_TOPICS, NO_TOPICS, SHARED, NOT_TARGETS),
     *(_BY_OFFSETS, _NO_INSTANCE_ID, _NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
 )
 
@@ -210,6 +213,7 @@ class CaptureTables:
         self._lines = lines
         self._cluster = cluster
         self._as_stated = as_stated
+        self._share = lines.share_groups()
         self._kip848 = _kip848_groups(lines)
         self._classic = _classic_members(lines, self._kip848)
         self._owned_by_offsets = _owned_by_offsets(lines)
@@ -269,8 +273,7 @@ class CaptureTables:
             yield reject.kind.value, self._cluster, reject.group_id, reject.place.as_json(), reject.reason
 
     def _member(self, member: CapturedMember, consumer: ConsumerLine | None, place: int) -> tuple[object, ...]:
-        if member.group_id not in self._kip848:
-            self._tallies.add(_ORDER, member.group_id)
+        self._assume_order(member)
         if member.by_offsets:
             self._tallies.add(_BY_OFFSETS, member.group_id)
         if not member.line.instance_id_known:
@@ -279,8 +282,8 @@ class CaptureTables:
         state = self._lines.states.get(member.group_id)
         rack = consumer.rack if consumer else None
         key = (member.group_id, member.line.member_id)
-        offered = self._offered[key]
-        if rack is None:
+        offered, is_share = self._offered[key], member.group_id in self._share
+        if rack is None and not is_share:
             self._tallies.add(_NO_RACK, member.group_id)
         columns = {
             "cluster": self._cluster,
@@ -290,18 +293,30 @@ class CaptureTables:
             "client_id": member.line.client_id,
             "host": member.line.host,
             "rack": rack,
-            "protocol_type": DEFAULT_PROTOCOL_TYPE,
+            "protocol_type": SHARE_TYPE if is_share else DEFAULT_PROTOCOL_TYPE,
             "protocols": offered.protocols,
             "protocols_assumed": offered.basis,
             "subscription": self._subscription(member, consumer),
             "owned": None
             if owned is None
             else [{"topic": topic, "partition": partition} for topic, partition in owned],
-            "join_order": place,
-            "group_state": state and state.state,
+            "generation": member.line.epoch,
+            "join_order": None if is_share else place,
+            "group_state": state.state if state else self._lines.listed[member.group_id].state if is_share else None,
             **self._clients[key],
         }
         return tuple(map(columns.get, MEMBERS.schema.names))
+
+    def _assume_order(self, member: CapturedMember) -> None:
+        """Count what is assumed about the order of a member, and for a share member about its target assignment."""
+        group_id = member.group_id
+        if group_id not in self._share:
+            self._tallies.add(None if group_id in self._kip848 else _ORDER, group_id)
+            return
+        self._tallies.add(SHARED, group_id)
+        target_epoch = self._lines.listed[group_id].assignment_epoch
+        if member.line.epoch is None or member.line.epoch != target_epoch:
+            self._tallies.add(NOT_TARGETS, group_id)
 
     def _offered_by_member(self) -> dict[_Key, Offered]:
         """Return the protocols of each member, by group and member; count what is assumed."""
@@ -310,7 +325,9 @@ class CaptureTables:
         for key, member in self._lines.members.items():
             consumer = self._consumer(member)
             configured = self._configured(member, consumer)
-            if self._is_classic(member):
+            if member.group_id in self._share:
+                offered[key] = Offered(SHARE_ASSIGNORS)
+            elif self._is_classic(member):
                 client = self._clients[key]
                 leader = Leader(client["client_library"] or "", client["client_version"] or "")
                 of_groups[member.group_id][key] = Offer(leader, configured)
@@ -359,7 +376,10 @@ class CaptureTables:
         elected = (state.strategy,) if state and state.strategy and member.group_id not in self._kip848 else ()
         offered = (consumer and consumer.protocols) or elected
         line = member.line
-        return Signs(member.group_id, line.member_id, line.client_id, line.instance_id, offered)
+        ids = (member.group_id, line.member_id, line.client_id, line.instance_id)
+        if member.group_id in self._share:
+            return Signs(*ids, protocol_type=SHARE_TYPE)
+        return Signs(*ids, offered)
 
     def _subscription(self, member: CapturedMember, consumer: ConsumerLine | None) -> list[str]:
         if consumer is not None and consumer.subscription is not None:
@@ -474,8 +494,7 @@ class CaptureTables:
         bad = [text for text in self._bad_members[group_id] if not any(member_id in text for member_id in read)]
         owners = self._absent_owners[group_id]
         unlisted = [place for member_id, place in owners.items() if not any(member_id in text for text in bad)]
-        state = self._lines.states.get(group_id)
-        more = state.members - len(read) - len(bad) - len(unlisted) if state else 0
+        more = self._shown_members.get(group_id, 0) - len(read) - len(bad) - len(unlisted)
         return [
             *(Reject(ToolOutput.MEMBERS, group_id, place, NOT_LISTED) for place in unlisted),
             *(Reject(ToolOutput.MEMBERS, group_id, places[group_id], ONE_MORE) for _ in range(more)),
@@ -499,6 +518,12 @@ class CaptureTables:
         return absent
 
     @cached_property
+    def _shown_members(self) -> dict[str, int]:
+        """By group, the number of members that --state shows."""
+        listed = {name: self._lines.listed[name].members or 0 for name in self._share}
+        return listed | {name: state.members for name, state in self._lines.states.items()}
+
+    @cached_property
     def _read(self) -> defaultdict[str, set[str]]:
         """The ids of the members that were read, by group."""
         read: defaultdict[str, set[str]] = defaultdict(set)
@@ -512,7 +537,7 @@ class CaptureTables:
         lines = self._lines
         shown = {(group_id, offset.member_id) for (group_id, _, _), offset in lines.offsets.items() if offset.member_id}
         absent = {group_id for group_id, _ in (shown | lines.owners.keys()) - lines.members.keys()}
-        fewer = {name for name, state in lines.states.items() if state.members > len(self._read.get(name, ()))}
+        fewer = {name for name, shown in self._shown_members.items() if shown > len(self._read.get(name, ()))}
         return (absent | fewer) & self._with_members()
 
     def assumptions(self) -> list[str]:
@@ -528,7 +553,7 @@ class CaptureTables:
         }
         if rebalancing:
             yield REBALANCING.replace("{}", groups(rebalancing))
-        of_other_types = lines.other_groups()
+        of_other_types = lines.other_groups() - self._with_members()
         if of_other_types:
             yield OF_OTHER_TYPES.format(groups(of_other_types))
         not_described = self._not_described()
@@ -591,6 +616,7 @@ def _kip848_groups(lines: Lines) -> set[str]:
             signs.add(group_id)
     for group_id, listed in lines.listed.items():
         stated[group_id].add(listed.is_kip848)
+    signs -= lines.share_groups()
     certain = {group_id for group_id, answers in stated.items() if True in answers}
     return certain | {group_id for group_id in signs if False not in stated[group_id]}
 
@@ -620,4 +646,6 @@ def _topics_of_group(lines: Lines) -> defaultdict[str, set[str]]:
         topics[group_id].add(topic)
     for member in lines.members.values():
         topics[member.group_id].update(topic for topic, _ in member.line.assignment or ())
+    for group_id in lines.share_groups():
+        topics[group_id] |= lines.listed[group_id].topics
     return topics

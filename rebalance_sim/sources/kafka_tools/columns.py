@@ -49,7 +49,7 @@ _SHAPES = {
     "HOST": _shape(r"\S*/\S+|-", "expected an address such as /127.0.0.1"),
     "CLIENT-ID": _shape(r".*", "expected a client.id", may_be_blank=True),
     "#PARTITIONS": NUMBER,
-    # Blank for a member of a share group that has no partitions.
+    # Blank for a share member without partitions.
     "ASSIGNMENT": _shape(r"(?:.*[^ ].*)?", "expected a value", may_be_blank=True),
     "CURRENT-EPOCH": NUMBER,
     "CURRENT-ASSIGNMENT": _WORD,
@@ -82,7 +82,6 @@ _SHAPES = {
 _OUTPUTS = (
     (ToolOutput.OFFSETS, {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "CONSUMER-ID"}),
     (ToolOutput.OFFSETS, {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "OWNER"}),
-    (ToolOutput.GROUPS, {"GROUP", "CONSUMER-ID", "MEMBER-EPOCH", "ASSIGNMENT"}),
     (ToolOutput.MEMBERS, {"CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"}),
     (ToolOutput.STATE, {"ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"}),
     *(

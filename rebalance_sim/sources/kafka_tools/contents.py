@@ -102,6 +102,10 @@ class MemberLine:
     """Whether the member uses the consumer protocol (KIP-1099); None if the line does not show it."""
     instance_id_known: bool = True
     """Whether the tool shows group.instance.id if the member has one."""
+    group_type: str | None = None
+    """``share`` if the layout is that of a share group, else None."""
+    epoch: int | None = None
+    """The epoch of a share member's assignment; None if the line does not show it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from rebalance_sim.sources.kafka_tools.contents import (
     quoted,
 )
 from rebalance_sim.sources.kafka_tools.json_documents import is_json, read_json
-from rebalance_sim.sources.kafka_tools.listed_groups import GroupLine, ListedGroup
+from rebalance_sim.sources.kafka_tools.listed_groups import SHARE, GroupLine, ListedGroup
 from rebalance_sim.sources.kafka_tools.text import read_lines, survey
 from rebalance_sim.wording import plural
 
@@ -205,7 +205,7 @@ class Lines:
             case EndOffsetLine():
                 self._add_end(place, content)
             case GroupLine():
-                self.listed[self._one_name(content.group_id)].add(content)
+                self._add_listed(place, content)
             case ConsumerLine():
                 self._add_consumer(place, content)
             case OffsetLine():
@@ -214,6 +214,12 @@ class Lines:
                 self._add_state(place, content, file_group)
             case MemberLine():
                 self._add_member(place, content, file_group)
+
+    def _add_listed(self, place: Location, line: GroupLine) -> None:
+        group_id = self._one_name(line.group_id)
+        self.listed[group_id].add(line)
+        if line.members is not None:
+            self.places_of_states.setdefault(group_id, place)
 
     def _add_bad(self, place: Location, bad: BadLine) -> None:
         self.reject(place, bad.kind, bad.group_id, bad.reason)
@@ -314,11 +320,13 @@ class Lines:
         group_id = self._group_id(place, ToolOutput.MEMBERS, line, file_group)
         if group_id is None:
             return
+        if line.group_type is not None:
+            self.listed[group_id].add(GroupLine(group_id, line.group_type, member_id=line.member_id))
         key = (group_id, line.member_id)
         used, duplicate = CapturedMember(place, group_id, line), self.members.get(key)
         if duplicate is not None:
-            # --members and --members --verbose of the same group: use the line with the assignment.
-            if duplicate.line.assignment is not None or line.assignment is None:
+            # --members and --members --verbose of the same group: use the line that shows more.
+            if _shown(duplicate.line) >= _shown(line):
                 used, duplicate = duplicate, used
             reason = f"the member is listed more than once; {used.place} is used"
             self.reject(duplicate.place, ToolOutput.MEMBERS, group_id, reason)
@@ -347,12 +355,20 @@ class Lines:
         """Return the groups whose members are not consumers."""
         return {group_id for group_id, listed in self.listed.items() if listed.group_type in OF_GROUP_TYPES}
 
+    def share_groups(self) -> set[str]:
+        """Return the share groups (KIP-932)."""
+        return {group_id for group_id, listed in self.listed.items() if listed.group_type == SHARE}
+
     def separate_other_groups(self) -> None:
-        """Remove the members of groups that turn out to have no consumers, such as share members without partitions."""
-        of_other_types = self.other_groups()
-        for group_id, member_id in [key for key in self.members if key[0] in of_other_types]:
-            del self.members[group_id, member_id]
+        """Count the members of share groups, also those whose lines do not show it, and remove those of streams groups.
+
+        The line of a share member without partitions is also one of a consumer.
+        """
+        other, share = self.other_groups(), self.share_groups()
+        for group_id, member_id in [key for key in self.members if key[0] in other]:
             self.listed[group_id].add(GroupLine(group_id, None, member_id=member_id))
+            if group_id not in share:
+                del self.members[group_id, member_id]
 
     def first_problem(self) -> str | None:
         """Return the first error that the tools printed, or else how many lines were rejected and why the first was."""
@@ -366,6 +382,11 @@ class Lines:
     def _one_name(self, name: str) -> str:
         """Return the shared copy of a name that is repeated in very many lines."""
         return self._names.setdefault(name, name)
+
+
+def _shown(line: MemberLine) -> tuple[bool, bool]:
+    """Return how much a line shows of a member, in an order."""
+    return line.assignment is not None, line.epoch is not None
 
 
 def _why_no_member(owner: str) -> str:

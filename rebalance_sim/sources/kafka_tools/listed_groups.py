@@ -23,6 +23,10 @@ class GroupLine:
     members: int | None = None
     """The number of members."""
     member_id: str | None = None
+    topic: str | None = None
+    """A topic of which the group reads a partition."""
+    assignment_epoch: int | None = None
+    """The epoch of a share group's target assignment."""
 
 
 @dataclass(slots=True)
@@ -32,6 +36,8 @@ class ListedGroup:
     group_type: str | None = None
     protocol_type: str | None = None
     state: str | None = None
+    assignment_epoch: int | None = None
+    topics: set[str] = field(default_factory=set)
     _members: int | None = None
     _member_ids: set[str] = field(default_factory=set)
 
@@ -49,8 +55,12 @@ class ListedGroup:
         self.protocol_type = line.protocol_type if self.protocol_type is None else self.protocol_type
         self.state = self.state or line.state
         self._members = line.members if self._members is None else self._members
+        if self.assignment_epoch is None:
+            self.assignment_epoch = line.assignment_epoch
         if line.member_id is not None:
             self._member_ids.add(line.member_id)
+        if line.topic is not None:
+            self.topics.add(line.topic)
 
     @property
     def members(self) -> int | None:

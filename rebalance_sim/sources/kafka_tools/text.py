@@ -7,8 +7,8 @@ prefix of another program. The supported layouts are those of Kafka 0.9 to 4.3 o
 - ``kafka-topics.sh --describe``
 - ``kafka-consumer-groups.sh --describe`` with ``--offsets``, ``--state`` or ``--members``, with and without
   ``--verbose``, and ``--list --type``
-- ``kafka-groups.sh --list``, ``kafka-share-groups.sh`` and ``kafka-streams-groups.sh``, which since 4.0 name and
-  describe groups of other types
+- ``kafka-groups.sh --list``, which since 4.0 names groups of all types, and ``kafka-share-groups.sh`` and
+  ``kafka-streams-groups.sh``, which describe those of other types
 - ``kafka-get-offsets.sh``
 
 and ``consumers.csv``, in which a user supplies what no tool prints.
@@ -131,17 +131,16 @@ def _state_row(cells: dict[str, str]) -> StateLine:
     )
 
 
-def _member_row(cells: dict[str, str]) -> MemberLine | GroupLine:
-    if _AFTER_COLON.match(cells.get("ASSIGNMENT", "")):
-        # kafka-share-groups has the columns of kafka-consumer-groups up to 3.9, which prints parentheses.
-        return GroupLine(_required_group(cells), SHARE, member_id=cells["CONSUMER-ID"])
+def _member_row(cells: dict[str, str]) -> MemberLine:
+    # kafka-share-groups has the columns of kafka-consumer-groups up to 3.9, which prints parentheses.
+    is_share = "MEMBER-EPOCH" in cells or _AFTER_COLON.match(cells.get("ASSIGNMENT", "")) is not None
     partitions = _count("#PARTITIONS", cells["#PARTITIONS"], _MAX_INT)
     text = cells.get("CURRENT-ASSIGNMENT", cells.get("ASSIGNMENT"))
     assignment, names_lost = (None, False) if text is None else _assignment(text, partitions)
     # UPGRADED: only in a KIP-848 group that still has classic members (KIP-1099).
     is_kip848 = _has(cells, "UPGRADED") or _has(cells, "CURRENT-EPOCH")
     return MemberLine(
-        cells.get("GROUP"),
+        _required_group(cells) if is_share else cells.get("GROUP"),
         cells["CONSUMER-ID"],
         cells.get("GROUP-INSTANCE-ID") or None,
         cells["CLIENT-ID"],
@@ -151,6 +150,8 @@ def _member_row(cells: dict[str, str]) -> MemberLine | GroupLine:
         names_lost,
         is_kip848,
         {"true": True, "false": False}.get(cells.get("UPGRADED", "-")),
+        group_type=SHARE if is_share else None,
+        epoch=_optional("MEMBER-EPOCH", cells),
     )
 
 
@@ -170,8 +171,14 @@ def _group_row(cells: dict[str, str]) -> GroupLine | OffsetLine:
         cells.get("PROTOCOL"),
         cells.get("STATE"),
         _count("#MEMBERS", cells["#MEMBERS"], _MAX_INT) if "#MEMBERS" in cells else None,
-        cells.get("CONSUMER-ID", cells.get("MEMBER")),
+        cells.get("MEMBER"),
+        cells.get("TOPIC"),
+        _optional("ASSIGNMENT-EPOCH", cells),
     )
+
+
+def _optional(column: str, cells: dict[str, str]) -> int | None:
+    return number_of(column, cells[column], _MAX_INT) if column in cells else None
 
 
 def _group_type(cells: dict[str, str]) -> str | None:
@@ -184,7 +191,7 @@ def _group_type(cells: dict[str, str]) -> str | None:
     return next((group_type for group_type, columns in by_columns if not columns.isdisjoint(cells)), None)
 
 
-_OF_SHARE_GROUPS = frozenset({"START-OFFSET", "ASSIGNMENT-EPOCH", "CONSUMER-ID"})
+_OF_SHARE_GROUPS = frozenset({"START-OFFSET", "ASSIGNMENT-EPOCH"})
 _OF_STREAMS_GROUPS = frozenset({"OFFSET-LAG", "TARGET-ASSIGNMENT-EPOCH", "PROCESS"})
 """Columns in the outputs of ``ToolOutput.GROUPS`` that no other type of group has."""
 

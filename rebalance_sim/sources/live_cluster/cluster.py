@@ -21,13 +21,19 @@ from rebalance_sim.kafka.assignors.by_library import Leader
 from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, Offered, offered_protocols
 from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
+from rebalance_sim.kafka.group_kinds import SHARE_TYPE
 from rebalance_sim.kafka.wire.readable import SchemaError
+from rebalance_sim.kafka.wire.share_group_describe import ShareGroup, ShareMember
+from rebalance_sim.releases import SHARE_ASSIGNORS
 from rebalance_sim.sources.assumptions import (
     NO_TOPICS,
     NOT_DESCRIBED,
+    NOT_TARGETS,
+    OF_OTHER_TYPES,
     OPAQUE,
     PROTOCOLS,
     REBALANCING,
+    SHARED,
     USED_TOPICS,
     WITHOUT_MEMBERS,
     MembersAsStated,
@@ -41,6 +47,7 @@ from rebalance_sim.sources.consumer_groups import CLASSIC, SERVER, SERVER_DEFAUL
 from rebalance_sim.sources.kafka_tools.capture import Capture, frame
 from rebalance_sim.sources.kafka_tools.contents import ToolOutput, TopicPartition
 from rebalance_sim.sources.live_cluster.broker_release import SupportedVersions
+from rebalance_sim.sources.live_cluster.connection import NotConnectedError
 from rebalance_sim.sources.live_cluster.group_offsets import CommittedOffsets, OffsetReader
 from rebalance_sim.sources.live_cluster.librdkafka_properties import (
     check_installed,
@@ -49,6 +56,7 @@ from rebalance_sim.sources.live_cluster.librdkafka_properties import (
     without_secrets,
 )
 from rebalance_sim.sources.live_cluster.requests import REQUEST_SECONDS, RequestFailure, answers
+from rebalance_sim.sources.live_cluster.share_groups import OF_ANOTHER_TYPE, can_be_described, describe_share_groups
 from rebalance_sim.sources.sent_subscriptions import sent_columns
 from rebalance_sim.tables import (
     CLUSTERS,
@@ -82,7 +90,7 @@ _OFFSETS_TOPIC = "__consumer_offsets"
 _MIGRATION_POLICY = "group.consumer.migration.policy"
 _SENTENCES = (
     *(*PROTOCOLS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS, OPAQUE),
-    *(_NOT_OWNED, _NO_RACK, _ORDER),
+    *(_NOT_OWNED, _NO_RACK, _ORDER, SHARED, NOT_TARGETS),
 )
 
 OnProgress = Callable[[str], None]
@@ -167,7 +175,10 @@ class _ClusterContent:
     subscriptions: dict[tuple[str, str], bytes] = field(default_factory=dict)
     """By group and member, the subscription bytes that classic members of stable groups sent to the coordinator."""
     other_groups: list[str] = field(default_factory=list)
-    """Share groups, streams groups, and other groups without a readable member."""
+    """Streams groups, share groups that are not described, and other groups without a readable member."""
+    share_groups: dict[str, ShareGroup] = field(default_factory=dict)
+    share_problem: str | None = None
+    """Why share groups could not be described."""
     offsets: dict[str, CommittedOffsets] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     rejects: list[tuple[ToolOutput, str | None, str, str]] = field(default_factory=list)
@@ -200,6 +211,7 @@ class _Reader:
         group_ids = self._group_ids()
         self._read_groups(group_ids)
         self._read_subscriptions(group_ids)
+        self._read_share_groups()
         self._read_offsets()
         self._read_ends()
         return self._content
@@ -316,6 +328,23 @@ class _Reader:
                 if member.metadata and member.metadata != member.assignment
             }
         self._report(f"subscriptions read: {len(self._content.subscriptions):,}")
+
+    def _read_share_groups(self) -> None:
+        """Describe those of the other groups that are share groups (KIP-932)."""
+        content = self._content
+        if not content.other_groups or not can_be_described(content.releases):
+            return
+        try:
+            for group_id, answer in describe_share_groups(content.other_groups, self._configuration):
+                if isinstance(answer, ShareGroup):
+                    content.share_groups[group_id] = answer
+                elif answer.name != OF_ANOTHER_TYPE:
+                    row = {"request": "ShareGroupDescribe", "group_id": group_id}
+                    content.reject(ToolOutput.GROUPS, group_id, row, answer)
+        except NotConnectedError as problem:
+            content.share_problem = without_secrets(str(problem), self._configuration)
+        content.other_groups = [each for each in content.other_groups if each not in content.share_groups]
+        self._report(f"share groups described: {len(content.share_groups):,}")
 
     def _read_offsets(self) -> None:
         group_ids = list(self._content.groups)
@@ -477,6 +506,9 @@ class _ClusterTables:
             for columns, offered in zip(rows, self._offered(group_id, group, rows), strict=True):
                 columns |= {"protocols": offered.protocols, "protocols_assumed": offered.basis}
                 yield tuple(map(columns.get, MEMBERS.schema.names))
+        for sharing in self._content.share_groups.values():
+            for each in sharing.members:
+                yield tuple(map(self._share_member(sharing, each).get, MEMBERS.schema.names))
 
     def rejects(self) -> Iterator[_Row]:
         """Return the rows of the rejects table."""
@@ -502,6 +534,29 @@ class _ClusterTables:
             "owned": None if is_rebalancing or group.is_opaque else owned,
             "group_state": _STATES.get(group.state),
             **client_columns(_signs(group_id, group, member), self._stated(group_id, member.client_id)),
+        }
+
+    def _share_member(self, group: ShareGroup, member: ShareMember) -> dict[str, Any]:
+        """Return the columns of a member of a share group; its current assignment is taken to be its target."""
+        group_id = group.group_id
+        self._tallies.add(SHARED, group_id)
+        if member.epoch != group.assignment_epoch:
+            self._tallies.add(NOT_TARGETS, group_id)
+        signs = Signs(group_id, member.member_id, member.client_id, None, protocol_type=SHARE_TYPE)
+        return {
+            "cluster": self._cluster,
+            "group_id": group_id,
+            "member_id": member.member_id,
+            "client_id": member.client_id,
+            "host": member.client_host,
+            "rack": member.rack_id,
+            "protocol_type": SHARE_TYPE,
+            "protocols": SHARE_ASSIGNORS,
+            "subscription": member.subscribed_topics,
+            "owned": [{"topic": topic, "partition": number} for topic, number in member.assigned],
+            "generation": member.epoch,
+            "group_state": group.state,
+            **client_columns(signs, self._stated(group_id, member.client_id)),
         }
 
     def _subscription(
@@ -560,7 +615,9 @@ class _ClusterTables:
         )
 
     def listed_groups(self) -> Iterator[_Row]:
-        """Return the rows of the listed_groups table: the groups that librdkafka cannot describe."""
+        """Return the rows of the listed_groups table: share groups, and groups that cannot be described."""
+        for group in self._content.share_groups.values():
+            yield self._cluster, group.group_id, SHARE_TYPE, SHARE_TYPE, group.state, len(group.members)
         for group_id in self._content.other_groups:
             yield self._cluster, group_id, None, None, None, None
 
@@ -582,8 +639,13 @@ class _ClusterTables:
         for sentence, group_ids in ((REBALANCING, rebalancing), (WITHOUT_MEMBERS, self.groups_without_members())):
             if group_ids:
                 yield sentence.replace("{}", groups(group_ids))
+        empty = {group_id for group_id, sharing in self._content.share_groups.items() if not sharing.members}
+        if empty:
+            yield OF_OTHER_TYPES.format(groups(empty))
         if self._content.other_groups:
             yield NOT_DESCRIBED.format(groups(self._content.other_groups))
+        if self._content.share_problem is not None:
+            yield f"share groups could not be described: {self._content.share_problem}"
 
     def _about_offsets(self) -> Iterator[str]:
         if self._ends_unknown:

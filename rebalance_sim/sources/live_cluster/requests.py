@@ -15,7 +15,7 @@ partitions of __consumer_offsets."""
 _TRIES = 5
 _PAUSE_SECONDS = 1.0
 # Errors while a coordinator moves or loads its partition of __consumer_offsets; Kafka's clients retry them, too.
-_RETRIABLE = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
+RETRIABLE = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 
 Key = TypeVar("Key")
 
@@ -61,7 +61,7 @@ def answers(
         asked, again = again, []
         for batch in batches(asked, MOST_IN_FLIGHT):
             for key, answer in _answers(ask, batch):
-                if isinstance(answer, RequestFailure) and answer.name in _RETRIABLE and tries < _TRIES:
+                if isinstance(answer, RequestFailure) and answer.name in RETRIABLE and tries < _TRIES:
                     again.append(key)
                 else:
                     done += 1

@@ -49,6 +49,7 @@ from rebalance_sim.sources.assumptions import (
     OF_OTHER_TYPES,
     OPAQUE,
     PROTOCOLS,
+    SHARED,
     USED_TOPICS,
     WITHOUT_MEMBERS,
     MembersAsStated,
@@ -106,11 +107,7 @@ _ORDER = (
 _NOT_PRINTED = "owned partitions and rack are unknown for {}: Kafka's formatters up to 3.8 do not print them"
 _SHARE_TYPES = [each.value for each in RecordType if each.is_of_share_group]
 _REGEX = "regular expressions of {} are replaced with the topics that the coordinator last found to match, if any"
-_SHARED = (
-    "join order is unknown for {} of share groups: that of their ids is used, and predicted ties may differ. All "
-    "partitions of their topics are taken to have share state"
-)
-_SENTENCES = (*PROTOCOLS, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, OPAQUE, _LEADER, _ORDER, _SHARED)
+_SENTENCES = (*PROTOCOLS, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, OPAQUE, _LEADER, _ORDER, SHARED)
 
 _MEMBER = StructType([field for field in MEMBERS.schema if field.name not in ("cluster", "group_id")])
 _OFFSET_COLUMNS = ("topic", "partition", "committed", "metadata", "committed_at_ms", "expires_at_ms")
@@ -448,7 +445,7 @@ def _share_member(key: Key, member: ShareGroupMemberMetadata, as_stated: Members
         "subscription": member.subscribed_topics,
         **client_columns(signs, as_stated.clients.of(key.group_id, member.client_id)),
     }
-    return {"members": [columns], "notes": [{"sentence": _SHARED, "members": 1}]}
+    return {"members": [columns], "notes": [{"sentence": SHARED, "members": 1}]}
 
 
 # ---- tables

@@ -99,10 +99,12 @@ def test_a_member_of_a_share_group_has_no_choice(
     assert reject["reason"] == "protocols has share-simple alone if protocol_type is share, and not otherwise"
 
 
-def test_share_groups_are_not_simulated(spark: SparkSession, known: DataFrame) -> None:
+def test_share_groups_are_not_simulated_for_an_audit(spark: SparkSession, known: DataFrame) -> None:
     metadata = TopicMetadata.of(usable(fit_topics(known)))
     outputs = (COSTS.name, REJECTS.name)
-    simulate = Simulations(outputs, Clusters(Brokers("4.3")), (ELECTED, "range"), metadata, Scenario("nothing"))
+    simulate = Simulations(
+        outputs, Clusters(Brokers("4.3")), (ELECTED, "range"), metadata, Scenario("nothing"), with_share_groups=False
+    )
     rows = simulate(usable(fit(members(spark, *FLEET), MEMBERS))).collect()
     assert {row[COSTS.name]["group_id"] for row in rows if row[COSTS.name]} == {"consumers"}
     reasons = {row[REJECTS.name]["reason"] for row in rows if row[REJECTS.name]}

@@ -1,18 +1,22 @@
 """Groups of any type in the output of Kafka's tools.
 
-All texts but those of 4.1 were printed by the tools of 4.3.1, with more spaces at the ends of lines.
+All texts but those of 4.1 were printed by the tools of 4.3.1, with more spaces at the ends of lines. Those of
+kafka-share-groups of 4.1, 4.2 and 4.4 have the same columns, except that 4.1 prints no LAG.
 """
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rebalance_sim.sources.assumptions import NOTHING_STATED
-from rebalance_sim.sources.kafka_tools.capture import CaptureTables
+from rebalance_sim.sources.kafka_tools.capture import ONE_MORE, CaptureTables
 from rebalance_sim.sources.kafka_tools.lines import Lines
 from rebalance_sim.tables import LISTED_GROUPS, MEMBERS, OFFSETS, REJECTS, Table
 
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 GROUPS = """\
 GROUP                TYPE                 PROTOCOL
 flink-job            Classic
@@ -136,7 +140,9 @@ class Joined:
         for number, text in enumerate(texts):
             lines.add_file(f"{number}.txt", text.encode())
         tables = CaptureTables(lines, "blue", NOTHING_STATED)
-        self.members = [row["member_id"] for row in _rows(MEMBERS, tables.members())]
+        self.rows = _rows(MEMBERS, tables.members())
+        self.members = [row["member_id"] for row in self.rows]
+        self.types = {row["member_id"]: row["protocol_type"] for row in self.rows}
         self.offsets = _rows(OFFSETS, tables.offsets())
         listed = _rows(LISTED_GROUPS, tables.listed_groups())
         self.listed: dict[str, Listed] = {
@@ -204,7 +210,9 @@ def test_each_output_names_its_groups(text: str, listed: dict[str, Listed]) -> N
     for printed in (text, "".join(f"{line}    \n" for line in text.splitlines())):
         found = Joined(printed)
         assert found.listed == listed
-        assert (found.members, found.rejects) == ([], [])
+        # The members of share groups are read; kafka-streams-groups has another job's members.
+        share_members = (listed[QUEUE][3] or 0) if "#PARTITIONS" in text else 0
+        assert (len(found.members), found.rejects) == (share_members, [])
 
 
 # Of two columns that may be blank, one cannot be told from the other.
@@ -227,7 +235,7 @@ def test_all_outputs_together() -> None:
         QUEUE: ("share", "share", "Stable", 2),
     }
     assert found.groups_without_members == ["flink-job"]
-    others = f"3 groups ({FRAUD}, {STOPPED}, {QUEUE}) of type share or streams"
+    others = f"2 groups ({FRAUD}, {STOPPED}) of type share or streams"
     assert f"{others}: no assignment is predicted for them" in found.assumptions
     assert "1 group (billing) listed, but not described: nothing is predicted for them" in found.assumptions
 
@@ -246,7 +254,11 @@ def test_a_share_member_without_partitions_is_no_consumer() -> None:
     idle = SHARE_MEMBERS.replace("2            orders:0,1", "0            ")
     found = Joined(idle, BILLING)
     assert found.listed[QUEUE] == ("share", None, None, 2)
-    assert found.members == ["console-consumer-8ba7e59f-5320-4f5d-93a0-07725da1d7bf"]
+    assert found.types == {
+        "2Xi3l3M8R5yUdgK4RMwqbA": "share",
+        "NQ8YoGZvRFKHF_voRd7T3g": "share",
+        "console-consumer-8ba7e59f-5320-4f5d-93a0-07725da1d7bf": "consumer",
+    }
 
 
 def test_groups_of_brokers_without_types_are_listed() -> None:
@@ -259,3 +271,80 @@ def test_groups_of_brokers_without_types_are_listed() -> None:
 def test_a_member_without_a_group_column_is_rejected() -> None:
     found = Joined("\n".join(line[16:] for line in SHARE_MEMBERS.splitlines() if line.startswith(("GROUP", QUEUE))))
     assert found.rejects == ["no GROUP column, which kafka-share-groups prints"] * 2
+
+
+# --- Share groups with members ---
+
+SHARED = {file.name: file.read_text() for file in (EXAMPLES / "share-4.3.1").iterdir()}
+WORKERS = {
+    "7UqiK49VQDSrIXMZSy9mmg": ["jobs:2", "jobs:3"],
+    "JdEPOnAWQli2xSxDLJEI8Q": ["jobs:0", "jobs:1", "jobs:5"],
+    "j-qeHX8dSm-t8Q3rVkbu7g": ["jobs:4", "jobs:6"],
+}
+"""What the broker of the example had assigned."""
+
+
+def test_members_of_share_groups_have_what_the_coordinator_assigned() -> None:
+    found = Joined(*SHARED.values())
+    assert found.rejects == []
+    workers = {row["member_id"]: row for row in found.rows if row["group_id"] == "workers"}
+    owned = {id_: [f"{each['topic']}:{each['partition']}" for each in row["owned"]] for id_, row in workers.items()}
+    assert owned == WORKERS
+    shown = ("client_id", "host", "protocols", "subscription", "generation", "join_order", "group_state")
+    assert [workers["7UqiK49VQDSrIXMZSy9mmg"][name] for name in shown] == [
+        *("workers-2", "127.0.0.1", ("share-simple",), ["jobs"], 5, None, "Stable")
+    ]
+    assert found.listed == {
+        "senders": ("share", "share", "Stable", 3),
+        "stopped": ("share", "share", "Empty", 0),
+        "workers": ("share", "share", "Stable", 3),
+    }
+
+
+def test_the_target_of_share_members_is_assumed_unless_the_epochs_are_equal() -> None:
+    def assumed(*texts: str) -> list[str]:
+        return [each for each in Joined(*texts).assumptions if "target assignment of" in each]
+
+    sentence = "the target assignment of 6 members (2 groups) of share groups is unknown"
+    without_state = [text for name, text in SHARED.items() if name != "state.txt"]
+    assert assumed(*SHARED.values()) == []
+    assert [each.partition(":")[0] for each in assumed(*without_state)] == [sentence]
+    newer = SHARED["state.txt"].replace("5            5 ", "6            6 ")
+    assert [each.partition(":")[0] for each in assumed(*without_state, newer)] == [sentence]
+
+
+def test_a_share_member_reads_the_topics_of_which_its_group_has_partitions_or_that_consumers_csv_names() -> None:
+    """Offsets of other topics are those of an earlier subscription, unless no member has a partition."""
+    other_topic = SHARED["offsets.txt"].replace(
+        "workers         jobs            6", "workers         mails           0"
+    )
+    consumers = "group_id,client_id,protocols,subscription\nworkers,workers-1,range,jobs;logs\n"
+    found = Joined(SHARED["members.txt"], other_topic, consumers)
+    topics = {row["client_id"]: row["subscription"] for row in found.rows if row["group_id"] == "workers"}
+    assert topics == {"workers-1": ["jobs", "logs"], "workers-2": ["jobs"], "workers-3": ["jobs"]}
+    without = re.sub(r"\d( +5 +)jobs:[0-9,]+", r"0\1", SHARED["members.txt"])
+    assert {
+        tuple(row["subscription"]) for row in Joined(without, other_topic).rows if row["group_id"] == "workers"
+    } == {("jobs", "mails")}
+    assert {row["protocols"] for row in found.rows} == {("share-simple",)}
+
+
+def test_a_missing_member_of_a_share_group_is_rejected() -> None:
+    lost = "\n".join(line for line in SHARED["members.txt"].splitlines() if "workers-3" not in line)
+    found = Joined(lost, SHARED["state.txt"])
+    assert found.rejects == [ONE_MORE]
+    assert any(each.startswith("members of 1 group (workers) may be missing") for each in found.assumptions)
+
+
+def test_of_two_lines_of_a_share_member_the_one_with_its_epoch_is_used() -> None:
+    for texts in ((SHARE_MEMBERS, SHARE_MEMBERS_VERBOSE), (SHARE_MEMBERS_VERBOSE, SHARE_MEMBERS)):
+        found = Joined(*texts)
+        assert {row["member_id"][:2]: row["generation"] for row in found.rows} == {"2X": 3, "NQ": None, "GS": 3}
+        assert len(found.rejects) == 1
+
+
+def test_a_line_of_a_share_member_that_cannot_be_read_is_rejected() -> None:
+    found = Joined(
+        SHARED["members.txt"].replace("2            5             jobs:2,3", "3            5             jobs:2,3")
+    )
+    assert found.rejects == ["the assignment has 2 partitions, but #PARTITIONS is 3"]

@@ -114,11 +114,11 @@ class ConnectWorker:
 
 
 @contextmanager
-def console_consumer(broker: Broker, tool: str, options: Sequence[str], log: Path) -> Iterator[None]:
+def console_consumer(broker: Broker, tool: str, options: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run one of the console's consumers until the end."""
     command = [*java_command(broker.version, "-Xmx256m"), TOOLS[tool]]
-    with _process([*command, "--bootstrap-server", broker.bootstrap_servers, *options], log):
-        yield
+    with _process([*command, "--bootstrap-server", broker.bootstrap_servers, *options], log) as process:
+        yield process
 
 
 def _programs(broker: Broker) -> list[str]:
@@ -127,10 +127,10 @@ def _programs(broker: Broker) -> list[str]:
 
 
 @contextmanager
-def _process(command: Sequence[str], log: Path) -> Iterator[None]:
+def _process(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     process = _started(command, log)
     try:
-        yield
+        yield process
     finally:
         _end(process)
 

@@ -8,8 +8,10 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup;
 import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember;
+import org.apache.kafka.coordinator.group.modern.share.ShareGroup;
+import org.apache.kafka.coordinator.group.modern.share.ShareGroupMember;
 
-/** The state of a consumer-protocol group (KIP-848) in an answer. */
+/** The state of a consumer-protocol group (KIP-848) or a share group (KIP-932) in an answer. */
 final class ConsumerGroups {
     private ConsumerGroups() {
     }
@@ -17,6 +19,17 @@ final class ConsumerGroups {
     static Coordinator.ConsumerGroup shown(ConsumerGroup group, TopicsImage topics) {
         return new Coordinator.ConsumerGroup(group.stateAsString(), group.groupEpoch(), group.assignmentEpoch(),
                 group.members().values().stream().map(member -> shown(member, topics)).toList());
+    }
+
+    static Coordinator.ConsumerGroup shown(ShareGroup group, TopicsImage topics) {
+        return new Coordinator.ConsumerGroup(group.stateAsString(), group.groupEpoch(), group.assignmentEpoch(),
+                group.members().values().stream().map(member -> shown(member, topics)).toList());
+    }
+
+    private static Coordinator.ConsumerGroupMember shown(ShareGroupMember member, TopicsImage topics) {
+        return new Coordinator.ConsumerGroupMember(member.memberId(), null, member.memberEpoch(),
+                member.previousMemberEpoch(), member.state().name(), false,
+                partitions(member.assignedPartitions(), topics), List.of());
     }
 
     private static Coordinator.ConsumerGroupMember shown(ConsumerGroupMember member, TopicsImage topics) {

@@ -20,6 +20,7 @@ import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.internals.Topic;
 import org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData;
 import org.apache.kafka.common.message.OffsetCommitRequestData;
+import org.apache.kafka.common.message.ShareGroupHeartbeatRequestData;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
@@ -36,6 +37,7 @@ import org.apache.kafka.coordinator.group.GroupCoordinatorService;
 import org.apache.kafka.coordinator.group.GroupCoordinatorShard;
 import org.apache.kafka.coordinator.group.classic.ClassicGroup;
 import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
+import org.apache.kafka.coordinator.group.modern.share.ShareGroup;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
 
 /** The coordinator of Kafka 4.x: its service and its runtime, with events in one thread and a log in memory. */
@@ -62,7 +64,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
         GroupCoordinatorMetrics metrics = new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
         runtime = runtime(config, groupConfigs, metrics);
         service = Matching.construct(GroupCoordinatorService.class,
-                config, runtime, metrics, groupConfigs, timer);
+                config, runtime, metrics, groupConfigs, timer, persister());
         service.startup(() -> 1);
         load();
     }
@@ -118,6 +120,8 @@ final class ReleasedCoordinator extends ServiceCoordinator {
         // Releases before 4.3 do not know it, and ignore it.
         values.put("group.consumer.assignment.interval.ms", settings.assignmentIntervalOrDefault());
         values.put(GroupCoordinatorConfig.OFFSETS_RETENTION_CHECK_INTERVAL_MS_CONFIG, CoordinatorConfig.NEVER_MS);
+        values.put("group.share.assignment.interval.ms", settings.assignmentIntervalOrDefault());
+        values.put("group.share.max.size", settings.consumerGroupMaxSizeOr(200));
         return new AbstractConfig(definition, values, false);
     }
 
@@ -195,6 +199,34 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     }
 
     @Override
+    void shareHeartbeat(Request request) {
+        CoordinatorStep step = request.step();
+        var data = new ShareGroupHeartbeatRequestData()
+                .setGroupId(GROUP_ID)
+                .setMemberId(request.memberId())
+                .setMemberEpoch(request.memberEpoch())
+                .setSubscribedTopicNames(step.subscription());
+        service.shareGroupHeartbeat(
+                context(ApiKeys.SHARE_GROUP_HEARTBEAT, HEARTBEAT_VERSION, step.clientIdOrDefault()), data)
+                .whenComplete(answering(request, beaten -> request.answerConsumerHeartbeat(
+                        Errors.forCode(beaten.errorCode()), beaten.memberId(), beaten.memberEpoch(),
+                        beaten.heartbeatIntervalMs(), topics.assigned(beaten.assignment()))));
+    }
+
+    /** What keeps the states of share partitions: it initializes them at once. Before 4.1 the coordinator has none. */
+    private static Object persister() {
+        if (Release.isBefore(4, 1)) {
+            return List.of();
+        }
+        try {
+            return Class.forName("org.apache.kafka.server.share.persister.NoOpStatePersister")
+                    .getConstructor().newInstance();
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Override
     void topics(List<CoordinatorStep.Topic> newTopics) {
         topics = topics.followedBy(newTopics);
         Matching.call(runtime, List.of("onNewMetadataImage", "onMetadataUpdate"),
@@ -228,7 +260,11 @@ final class ReleasedCoordinator extends ServiceCoordinator {
 
     @Override
     ConsumerGroup consumerGroup() {
-        return groupOf() instanceof org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup group
+        var found = groupOf();
+        if (found instanceof ShareGroup group) {
+            return ConsumerGroups.shown(group, topics);
+        }
+        return found instanceof org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup group
                 ? ConsumerGroups.shown(group, topics) : null;
     }
 

@@ -9,6 +9,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData;
 import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
+import org.apache.kafka.common.message.ShareGroupHeartbeatResponseData;
 import org.apache.kafka.common.metadata.PartitionRecord;
 import org.apache.kafka.common.metadata.RemoveTopicRecord;
 import org.apache.kafka.common.metadata.TopicRecord;
@@ -94,6 +95,16 @@ final class TopicsImage {
     }
 
     List<TopicPartition> assigned(ConsumerGroupHeartbeatResponseData.Assignment assignment) {
+        if (assignment == null) {
+            return null;
+        }
+        List<TopicPartition> partitions = new ArrayList<>();
+        assignment.topicPartitions().forEach(topic -> topic.partitions().forEach(partition ->
+                partitions.add(new TopicPartition(namesEver.get(topic.topicId()), partition))));
+        return partitions;
+    }
+
+    List<TopicPartition> assigned(ShareGroupHeartbeatResponseData.Assignment assignment) {
         if (assignment == null) {
             return null;
         }

@@ -59,6 +59,11 @@ abstract class Coordinator {
         throw new UnsupportedOperationException("consumer_heartbeat");
     }
 
+    /** A heartbeat of a member of a share group (KIP-932). */
+    void shareHeartbeat(Request request) {
+        throw new UnsupportedOperationException("share_heartbeat");
+    }
+
     /** What the cluster's metadata are from now on. */
     void topics(List<CoordinatorStep.Topic> topics) {
         throw new UnsupportedOperationException("topics");
@@ -67,7 +72,7 @@ abstract class Coordinator {
     /** The group as the coordinator keeps it, or null. */
     abstract Group group();
 
-    /** The same where its members follow KIP-848, or some of them; otherwise null. */
+    /** The same where its members follow KIP-848, or some of them, or KIP-932; otherwise null. */
     ConsumerGroup consumerGroup() {
         return null;
     }

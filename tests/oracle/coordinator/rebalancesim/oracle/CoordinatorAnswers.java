@@ -81,6 +81,7 @@ final class CoordinatorAnswers {
             case "commit" -> coordinator.commit(request);
             case "fetch" -> coordinator.fetch(request);
             case "consumer_heartbeat" -> coordinator.consumerHeartbeat(request);
+            case "share_heartbeat" -> coordinator.shareHeartbeat(request);
             case "topics" -> coordinator.topics(request.step().topicsOfImage());
             case "tick" -> { }
             case "fail_store" -> coordinator.failStore(request.step().errorOrNone());

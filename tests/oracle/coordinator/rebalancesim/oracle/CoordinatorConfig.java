@@ -24,6 +24,10 @@ record CoordinatorConfig(
         return consumerGroupMaxSize == null ? Integer.MAX_VALUE : consumerGroupMaxSize;
     }
 
+    int consumerGroupMaxSizeOr(int protocolDefault) {
+        return consumerGroupMaxSize == null ? protocolDefault : consumerGroupMaxSize;
+    }
+
     int assignmentIntervalOrDefault() {
         return assignmentIntervalMs == null ? 1000 : assignmentIntervalMs;
     }

@@ -1,0 +1,1 @@
+"""The coordinator's side of share groups (KIP-932)."""
