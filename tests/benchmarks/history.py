@@ -44,6 +44,7 @@ def bench_history(spark: SparkSession, folder: Path, groups: int) -> None:
         seconds = time.perf_counter() - started
         print(
             f"  {number:9,} groups  {records:13,} records  {seconds:8.1f} s  {records / seconds:9,.0f} records/s  "
+            f"{peak.processor_s:8.1f} s of processor time  "
             f"{peak.together / 2**30:5.2f} GiB, {peak.worker / 2**30:.2f} in the largest worker"
         )
 
