@@ -2,7 +2,8 @@
 
 Dumps of the topic that were taken at different times are merged by partition and offset, so that together they outlive
 compaction. Records of members come together by group in one exchange, sorted by their position; a worker reads a group
-as a stream. Commits, which most records are, stay where they are.
+as a stream. Commits, which most records are, stay where they are: of each there is a bit, which says that its offset is
+not missing. Only if some offset occurs twice, all positions come together.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
