@@ -9,11 +9,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from rebalance_sim.commands.input_size import are_read_by_workers, are_small
+from rebalance_sim.commands.input_size import SHORT_HISTORY, are_read_by_workers, are_small
 from rebalance_sim.engine.spark.session import (
     FOR_LARGE_INPUTS,
+    FOR_PYTHON_WORKERS,
     FOR_SMALL_INPUTS,
-    FOR_SORTED_MEMBERS,
     LocalSettings,
     session,
 )
@@ -30,7 +30,7 @@ def start(options: Namespace, jobs: Sequence[Namespace]) -> SparkSession:
     for later in _NEEDED_LATER.get(options.job, ()):
         importer.submit(later)
     importer.shutdown(wait=False)
-    spark = session(f"rebalance-sim {options.job}", _packages(jobs), _settings(jobs))
+    spark = session(f"rebalance-sim {options.job}", _packages(jobs), settings_of(jobs))
     imported.result()
     return spark
 
@@ -52,10 +52,12 @@ _NEEDED_LATER: Mapping[str, Sequence[Callable[[], None]]] = {"audit": (_rules, _
 """What a job will surely need, beside its own module."""
 
 
-def _settings(jobs: Sequence[Namespace]) -> LocalSettings:
+def settings_of(jobs: Sequence[Namespace]) -> LocalSettings:
+    """Return how Spark runs jobs on this machine, by the size of what they read."""
     if are_small(jobs):
         return FOR_SMALL_INPUTS
-    return FOR_SORTED_MEMBERS if are_read_by_workers(jobs) else FOR_LARGE_INPUTS
+    is_short_history = all(options.job == "history" for options in jobs) and are_small(jobs, SHORT_HISTORY)
+    return FOR_PYTHON_WORKERS if is_short_history or are_read_by_workers(jobs) else FOR_LARGE_INPUTS
 
 
 def _packages(jobs: Sequence[Namespace]) -> Sequence[str]:

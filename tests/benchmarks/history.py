@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rebalance_sim.kafka.wire.consumer_protocol import TopicPartition
+from rebalance_sim.kafka.wire.consumer_protocol import Subscription, TopicPartition, encode_subscription
 from rebalance_sim.sources.offsets_topic.copied_topic import append_new
 from tests.benchmarks.memory import peak_memory
 from tests.support.offsets_records import group, member
@@ -18,6 +18,8 @@ from tests.support.offsets_records import group, member
 _GENERATIONS, _COMMITS = 50, 20
 """Of each group: generations, and commits after each of them."""
 _PARTITIONS = 50
+_TOPIC_PARTITIONS, _SUBSCRIPTION = 6, encode_subscription(Subscription(("orders",)))
+"""Of the topic that all groups read: a multiple of two and of three, the numbers of members."""
 _START_MS, _RESTART_MS, _AWAY_MS = 1_750_000_000_000, 1_200_000, 30_000
 """The time of the first record, from one restart of a member to the next, and for how long it is away."""
 _COPIED_GROUPS, _COPIED_COMMITS = 1_000, 4_320
@@ -42,6 +44,7 @@ def bench_history(spark: SparkSession, folder: Path, groups: int) -> None:
         seconds = time.perf_counter() - started
         print(
             f"  {number:9,} groups  {records:13,} records  {seconds:8.1f} s  {records / seconds:9,.0f} records/s  "
+            f"{peak.processor_s:8.1f} s of processor time  "
             f"{peak.together / 2**30:5.2f} GiB, {peak.worker / 2**30:.2f} in the largest worker"
         )
 
@@ -108,11 +111,13 @@ def _generations(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _generation(number: int, generation: int, at_ms: int) -> tuple[bytes, bytes | None]:
     name = f"group-{number:07}"
     ids = [f"{name}-a", f"{name}-b", *([f"{name}-c-{generation}"] if generation % 2 else [])]
+    each_has = _TOPIC_PARTITIONS // len(ids)
     members = [
         member(
             each,
-            ("orders",),
-            tuple(TopicPartition("orders", p) for p in range(place, 6, len(ids))),
+            # As RangeAssignor answers; without a rack, so that a prediction needs no more than the records have.
+            owned=tuple(TopicPartition("orders", place * each_has + nth) for nth in range(each_has)),
+            subscription=_SUBSCRIPTION,
             client=(None, each[:15]),
         )
         for place, each in enumerate(ids)

@@ -13,9 +13,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.cli import main
-from rebalance_sim.commands.input_size import IN_DRIVER, are_read_by_workers, are_small, is_small
+from rebalance_sim.commands.input_size import IN_DRIVER, SHORT_HISTORY, are_read_by_workers, are_small, is_small
+from rebalance_sim.commands.starting import settings_of
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS, in_driver, keeps_rows
 from rebalance_sim.engine.spark.java_runtime import java_home
+from rebalance_sim.engine.spark.session import FOR_LARGE_INPUTS, FOR_PYTHON_WORKERS, LocalSettings
 from tests.support.rows import written
 from tests.support.spark_settings import set_for_a_while
 
@@ -193,6 +195,19 @@ def test_plans_are_those_of_other_runs(tmp_path: Path) -> None:
 def test_synthetic_fleets_are_small_up_to_a_number_of_groups() -> None:
     assert is_small(options(synthetic="small", groups=IN_DRIVER.groups))
     assert not is_small(options(synthetic="small", groups=IN_DRIVER.groups + 1))
+
+
+@pytest.mark.scale
+def test_the_java_runtime_compiles_less_for_a_short_history(spark: SparkSession, tmp_path: Path) -> None:
+    for name, rows in (("short", IN_DRIVER.rows + 1), ("long", SHORT_HISTORY.rows + 1)):
+        spark.range(0, rows, 1, 2).write.parquet(f"{tmp_path}/{name}")
+
+    def settings(job: str, dump: str) -> LocalSettings:
+        return settings_of([options(job=job, offsets_topic=f"{tmp_path}/{dump}", members=None)])
+
+    assert settings("history", "short") is FOR_PYTHON_WORKERS
+    assert settings("history", "long") is FOR_LARGE_INPUTS
+    assert settings("fleet", "short") is FOR_LARGE_INPUTS
 
 
 @pytest.mark.scale

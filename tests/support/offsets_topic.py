@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from rebalance_sim.kafka.wire.offsets_topic import (
@@ -50,7 +49,7 @@ def expected_value(step: JsonObject, kafka: str) -> Value:
 def in_any_order(value: Value) -> Value:
     """Return a value without the order of members, which is that of a hash map in Scala coordinators."""
     if isinstance(value, GroupMetadata):
-        return replace(value, members=tuple(sorted(value.members, key=lambda member: member.member_id)))
+        return value._replace(members=tuple(sorted(value.members, key=lambda member: member.member_id)))
     return value
 
 

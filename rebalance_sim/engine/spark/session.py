@@ -66,8 +66,8 @@ FOR_SMALL_INPUTS = LocalSettings(
     # collect all garbage to make room for Spark's classes.
     ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:MetaspaceSize=256m"],
 )
-FOR_SORTED_MEMBERS = LocalSettings(FOR_LARGE_INPUTS.properties, FOR_SMALL_INPUTS.java_options)
-"""For runs whose Python workers read and write nearly all rows: the JVM leaves the processors to them."""
+FOR_PYTHON_WORKERS = LocalSettings(FOR_LARGE_INPUTS.properties, FOR_SMALL_INPUTS.java_options)
+"""For runs whose Python workers do most of the work: the JVM leaves the processors to them."""
 # spark.log.level applies only after Spark has started, and would not silence its first lines.
 _LOG_OPTION = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
 _MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

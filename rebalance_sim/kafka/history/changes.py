@@ -5,7 +5,7 @@ one, the owners of each partition, and members that left a short time ago.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -80,8 +80,7 @@ class GrownTopic(NamedTuple):
     partitions: int
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """The difference between two generations. Members are in the order of their ids."""
 
     before: Generation | None
@@ -169,6 +168,7 @@ class GroupHistory:
         pairs = [(old[name], new[name]) for name in sorted(new.keys() & old.keys())]
         pairs += [(earlier, new[name]) for name, (earlier, _) in returned.items()]
         self._same = same
+        had, has = set() if before is None else _topics(before), _topics(now)
         grown = self._grown(now)
         revoked = _revoked(before) if before is not None else 0
         moved, moved_back, assigned = self._moves(now)
@@ -186,8 +186,8 @@ class GroupHistory:
             changed_subscription=_which(pairs, lambda a, b: a.topics is not None and _differ(a.topics, b.topics)),
             changed_library=_which(pairs, lambda a, b: a.library != b.library),
             sent_other_bytes=_which(pairs, lambda a, b: not _differ(a.topics, b.topics) and a.sent != b.sent),
-            topics_added=_only_in(now, before),
-            topics_removed=() if before is None else _only_in(before, now),
+            topics_added=() if before is None else tuple(sorted(has - had)),
+            topics_removed=tuple(sorted(had - has)),
             topics_grown=grown,
             revoked_before=revoked,
             assigned=assigned,
@@ -247,9 +247,10 @@ def _differ(a: tuple[str, ...] | None, b: tuple[str, ...] | None) -> bool:
 
 
 def _which(
-    pairs: Iterable[tuple[Participant, Participant]], differ: Callable[[Participant, Participant], bool]
+    pairs: Sequence[tuple[Participant, Participant]], differ: Callable[[Participant, Participant], bool]
 ) -> tuple[Participant, ...]:
-    return tuple(sorted((new for old, new in pairs if differ(old, new)), key=_id))
+    found = [new for old, new in pairs if differ(old, new)]
+    return tuple(sorted(found, key=_id)) if found else ()
 
 
 def _since(before: Generation | None, now: Generation) -> int | None:
@@ -257,12 +258,6 @@ def _since(before: Generation | None, now: Generation) -> int | None:
         return None
     since_ms = now.at_ms - before.at_ms
     return since_ms if 0 <= since_ms <= _LONGEST_MS and now.number != before.number else None
-
-
-def _only_in(one: Generation, other: Generation | None) -> tuple[str, ...]:
-    if other is None:
-        return ()
-    return tuple(sorted(_topics(one) - _topics(other)))
 
 
 def _topics(generation: Generation) -> set[str]:

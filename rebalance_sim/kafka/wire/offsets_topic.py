@@ -10,7 +10,7 @@ As in Kafka, bytes after the last field are ignored. Stricter than Kafka: a name
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -123,8 +123,7 @@ class OffsetCommit:
     """Since Kafka 4.1, if the request named the topic by its id (version 10 of OffsetCommit)."""
 
 
-@dataclass(frozen=True)
-class GroupMember:
+class GroupMember(NamedTuple):
     """A member of a classic group."""
 
     member_id: str
@@ -138,8 +137,7 @@ class GroupMember:
     assignment: bytes | None
 
 
-@dataclass(frozen=True)
-class GroupMetadata:
+class GroupMetadata(NamedTuple):
     """A classic group after its last rebalance."""
 
     protocol_type: str
@@ -401,7 +399,7 @@ def _group_metadata(reader: Readable, version: int) -> GroupMetadata:
     group = _group_without_members(reader, version)
     members = tuple(_group_member(reader, version) for _ in range(reader.size("members", 1)))
     reader.tagged_fields()
-    return replace(group, members=members)
+    return group._replace(members=members)
 
 
 def _group_without_members(reader: Readable, version: int) -> GroupMetadata:

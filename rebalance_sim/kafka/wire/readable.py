@@ -35,6 +35,7 @@ class Readable:
 
     def __init__(self, data: bytes, what: str, *, flexible: bool = False) -> None:
         self._data = bytes(data)
+        self._end = len(self._data)
         self._position = 0
         self.what = what
         """The name of the format in errors."""
@@ -43,23 +44,23 @@ class Readable:
     @property
     def left(self) -> int:
         """Return the number of bytes that are not read yet."""
-        return len(self._data) - self._position
+        return self._end - self._position
 
     def int8(self, field: str) -> int:
         """Read an 8-bit number."""
-        return int(self._number(_INT8, field))
+        return self._number(_INT8, field)
 
     def int16(self, field: str) -> int:
         """Read a 16-bit number."""
-        return int(self._number(INT16, field))
+        return self._number(INT16, field)
 
     def int32(self, field: str) -> int:
         """Read a 32-bit number."""
-        return int(self._number(INT32, field))
+        return self._number(INT32, field)
 
     def int64(self, field: str) -> int:
         """Read a 64-bit number."""
-        return int(self._number(_INT64, field))
+        return self._number(_INT64, field)
 
     def unsigned_varint(self, field: str) -> int:
         """Read a 32-bit number with seven bits in each byte, the lowest first."""
@@ -171,12 +172,19 @@ class Readable:
         return self.unsigned_varint(field) - 1 if self.flexible else self.int32(field)
 
     def _number(self, layout: struct.Struct, field: str) -> int:
-        value: int = layout.unpack(self._take(layout.size, field))[0]
+        start = self._advance(layout.size, field)
+        value: int = layout.unpack_from(self._data, start)[0]
         return value
 
     def _take(self, length: int, field: str) -> bytes:
-        if length > self.left:
-            raise self.error(field, f"{length} bytes expected", self._position, f", {self.left} are left")
-        start = self._position
-        self._position += length
+        start = self._advance(length, field)
         return self._data[start : self._position]
+
+    def _advance(self, length: int, field: str) -> int:
+        """Move behind so many bytes, and return where they begin."""
+        start = self._position
+        end = start + length
+        if end > self._end:
+            raise self.error(field, f"{length} bytes expected", start, f", {self.left} are left")
+        self._position = end
+        return start

@@ -1,12 +1,22 @@
 """Positions of records, and offsets that a dump of ``__consumer_offsets`` does not have."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from rebalance_sim.kafka.runtime.strings import Ints
+from rebalance_sim.engine.tables.arrow import numbers, rows_of
+from rebalance_sim.kafka.runtime.strings import Flags, Ints
+from rebalance_sim.tables import BOOLEAN, INT, LONG, struct
+
+BLOCK = 64
+"""Offsets of a block: as many as a number has bits."""
+MISSING = struct({"partition": INT, "first": LONG, "last": LONG, "doubled": BOOLEAN})
+"""A range of missing offsets; or, if ``doubled``, a sign that an offset occurs twice, or is null."""
 
 
 class Position(NamedTuple):
@@ -47,6 +57,67 @@ class Gaps:
             f"offsets between {firsts[begin]} and {lasts[end - 1]} of partition {later.partition} are missing: "
             "compacted, or markers of transactions"
         )
+
+    @classmethod
+    def of(cls, missing: pa.Table) -> "Gaps":
+        """Return the ranges in rows of ``MISSING``."""
+        ranges = missing.filter(pc.invert(missing["doubled"])).sort_by(
+            [("partition", "ascending"), ("first", "ascending")]
+        )
+        partitions, firsts, lasts = (numbers(ranges[name].combine_chunks()) for name in ("partition", "first", "last"))
+        found, begins = np.unique(partitions, return_index=True)
+        places = zip(found.tolist(), pairwise([*begins, len(partitions)]), strict=True)
+        return cls({partition: (firsts[begin:end], lasts[begin:end]) for partition, (begin, end) in places})
+
+
+def missing_offsets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return rows of ``MISSING`` for blocks of offsets in order, from 0 on.
+
+    A block has its ``partition`` and ``block``, ``records``, and bits for its offsets: those that are ``present``, and
+    those of ``needed`` records. Ranges without a needed record between them are one.
+    """
+    last = (-1, -1)
+    for batch in batches:
+        known = batch.filter(pc.and_(batch.column("partition").is_valid(), batch.column("block").is_valid()))
+        present, needed = (_bits(known.column(name)) for name in ("present", "needed"))
+        blocks, bits = np.nonzero(present)
+        partitions = numbers(known.column("partition"))[blocks]
+        offsets = numbers(known.column("block"))[blocks] * BLOCK + bits
+        if len(known) < len(batch) or (present.sum(1) != numbers(known.column("records"))).any():
+            yield _doubled()
+        if len(offsets):
+            yield _missing(partitions, offsets, needed[blocks, bits], last)
+            last = (int(partitions[-1]), int(offsets[-1]))
+
+
+def _bits(numbers_of_bits: pa.Array) -> Flags:
+    """Return a row for each number, with its bits from the lowest on."""
+    octets = numbers(numbers_of_bits).astype("<i8").view(np.uint8).reshape(-1, BLOCK // 8)
+    return np.unpackbits(octets, axis=1, bitorder="little").astype(np.bool_)
+
+
+def _missing(partitions: Ints, offsets: Ints, needed: Flags, last: tuple[int, int]) -> pa.RecordBatch:
+    """Return the ranges before offsets in order; ``last`` is the partition and the offset before all of them."""
+    goes_on = np.diff(partitions, prepend=last[0]) == 0
+    earlier = np.where(goes_on, np.concatenate([[last[1]], offsets[:-1]]), -1)
+    after_gap = np.flatnonzero(offsets > earlier + 1)
+    needed_before: Ints = np.cumsum(needed)[after_gap] - needed[after_gap]
+    begins = np.flatnonzero(np.diff(partitions[after_gap], prepend=-1) | np.diff(needed_before, prepend=-1))
+    ends = np.append(begins[1:], len(after_gap))[: len(begins)] - 1
+    firsts, lasts = earlier[after_gap][begins] + 1, offsets[after_gap][ends] - 1
+    columns = {
+        "partition": partitions[after_gap][begins],
+        "first": firsts,
+        "last": lasts,
+        "doubled": np.zeros(len(begins), np.bool_),
+    }
+    return pa.RecordBatch.from_struct_array(
+        rows_of(MISSING, {name: pa.array(column) for name, column in columns.items()})
+    )
+
+
+def _doubled() -> pa.RecordBatch:
+    return pa.RecordBatch.from_struct_array(rows_of(MISSING, {"doubled": pa.array([True])}))
 
 
 NO_GAPS = Gaps()

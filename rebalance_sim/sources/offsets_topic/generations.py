@@ -10,8 +10,9 @@ each computed target by one with the epoch that it is for.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -53,6 +54,8 @@ PRINTED = struct(
 )
 """A printed record: its place, the text of its line, its type and its group."""
 _NOWHERE = Position(None, None)
+_ASSIGNMENT = GroupMember._fields.index("assignment")
+"""The last field of a member, which changes most often."""
 _FIRST_GENERATION = 1
 """The first generation with members; Java's coordinator also writes 0, when it creates a group."""
 
@@ -124,6 +127,10 @@ def read_printed_batches(reading: Reading, batches: Iterable[pa.RecordBatch]) ->
     yield reader.rows.taken()
 
 
+_key = lru_cache(maxsize=1)(decode_key)
+"""The records of a classic group, which follow each other, have one key."""
+
+
 class _Reader:
     """Reads one record after the other."""
 
@@ -143,7 +150,7 @@ class _Reader:
         try:
             if key is None:
                 raise SchemaError("record key: null")
-            name = decode_key(key)
+            name = _key(key)
             decoded = None if value is None else decode_value(name.type, value)
         except SchemaError as problem:
             row = {
@@ -359,8 +366,14 @@ class _Group:
         """Decode what a member sent and was assigned, unless it is what it was in the generation before."""
         context = (group.protocol, group.protocol_type)
         earlier = self._classic_members.get(member.member_id)
-        if earlier is not None and earlier.member == member and earlier.context == context:
+        if earlier is None or earlier.context != context or earlier.joined.stored != member[:_ASSIGNMENT]:
+            return _with_assignment(self._joined(group, member), member, context)
+        if earlier.member.assignment == member.assignment:
             return earlier
+        return _with_assignment(earlier.joined, member, context)
+
+    def _joined(self, group: GroupMetadata, member: GroupMember) -> "_Joined":
+        """Decode what a member sent to the leader, and recognize its client."""
         elected = (group.protocol,) if group.protocol else ()
         ids = (self.group_id, member.member_id, member.client_id, member.group_instance_id)
         signs = Signs(*ids, elected, protocol_type=group.protocol_type)
@@ -368,9 +381,10 @@ class _Group:
         names = (member.member_id, member.group_instance_id, member.client_id, member.client_host)
         timeouts = (member.session_timeout_ms, member.rebalance_timeout_ms)
         participant = Participant(*names, *timeouts, sent=member.subscription)
+        stored = member[:_ASSIGNMENT]
         if group.protocol_type != DEFAULT_PROTOCOL_TYPE:
             columns = {**client_columns(signs, stated), "subscription": []}
-            return _Sent(member, context, columns, participant._replace(topics=()))
+            return _Joined(stored, columns, participant._replace(topics=()))
         shown: Values = {}
         sent = problem = None
         try:
@@ -380,21 +394,27 @@ class _Group:
                 owned = None if data.owned is None else [each._asdict() for each in data.owned]
                 shown |= {"owned": owned, "owned_generation": data.generation}
                 participant = participant._replace(topics=sent.content.topics, owned=sent.content.owned or ())
-            if member.assignment is not None:
-                # The assignment is empty if the leader left the member out.
-                assigned = decode_assignment(member.assignment).partitions if member.assignment else ()
-                shown["assigned"] = [each._asdict() for each in assigned]
-                participant = participant._replace(assigned=assigned)
         except SchemaError as error:
             problem = str(error)
         columns = client_columns(signs, stated) if sent is None else columns_of_sent(signs, sent, stated)
         columns |= shown
         participant = participant._replace(library=(columns["client_library"], columns["client_version"]))
-        return _Sent(member, context, columns, participant, problem)
+        return _Joined(stored, columns, participant, problem)
 
     def _rejected_member(self, member: GroupMember, reason: str) -> Values:
         row = {"member_id": member.member_id, "client_id": member.client_id, "host": member.client_host}
         return {"table": MEMBERS.name, **self._names, "row": as_json(row), "reason": reason}
+
+
+class _Joined(NamedTuple):
+    """A member of a classic group without its assignment, decoded."""
+
+    stored: tuple[Any, ...]
+    """The fields of the record, which are decoded again only if they change."""
+    columns: Values
+    participant: Participant
+    problem: str | None = None
+    """Why its bytes cannot be decoded."""
 
 
 class _Sent(NamedTuple):
@@ -403,7 +423,23 @@ class _Sent(NamedTuple):
     member: GroupMember
     context: tuple[str | None, str]
     """The group's protocol and its type."""
+    joined: _Joined
     columns: Values
     participant: Participant
     problem: str | None = None
     """Why its bytes cannot be decoded."""
+
+
+def _with_assignment(joined: _Joined, member: GroupMember, context: tuple[str | None, str]) -> _Sent:
+    """Decode the assignment of a member, unless its subscription could not be decoded."""
+    sent = _Sent(member, context, joined, *joined[1:])
+    _, protocol_type = context
+    if joined.problem is not None or member.assignment is None or protocol_type != DEFAULT_PROTOCOL_TYPE:
+        return sent
+    try:
+        # The assignment is empty if the leader left the member out.
+        assigned = decode_assignment(member.assignment).partitions if member.assignment else ()
+    except SchemaError as error:
+        return sent._replace(problem=str(error))
+    columns = joined.columns | {"assigned": [each._asdict() for each in assigned]}
+    return sent._replace(columns=columns, participant=joined.participant._replace(assigned=assigned))

@@ -2,23 +2,23 @@
 
 Dumps of the topic that were taken at different times are merged by partition and offset, so that together they outlive
 compaction. Records of members come together by group in one exchange, sorted by their position; a worker reads a group
-as a stream. Commits, which most records are, stay where they are.
+as a stream. Commits, which most records are, stay where they are: of each there is a bit, which says that its offset is
+not missing. Only if some offset occurs twice, all positions come together.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.window import Window
 
 from rebalance_sim.engine.spark.driver_rows import DriverRows, map_batches
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
 from rebalance_sim.kafka.wire.offsets_topic import RecordType
 from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, USED, check, type_name
-from rebalance_sim.sources.offsets_topic.gaps import Gaps
+from rebalance_sim.sources.offsets_topic.gaps import MISSING, Gaps, missing_offsets
 from rebalance_sim.sources.offsets_topic.generation_rows import ROW
 from rebalance_sim.sources.offsets_topic.generations import PRINTED, place_batches, read_batches, read_printed_batches
 from rebalance_sim.sources.offsets_topic.reading import EVERYTHING, Reading
@@ -30,12 +30,13 @@ NOT_NEEDED, DUPLICATE = "not needed", "duplicate"
 NEEDED = "needed"
 _TYPES = {each.value: each for each in RecordType}
 _NOT_NEEDED = [each.value for each in RecordType if not each.is_of_consumers or each.is_offset_commit]
-_TYPE = "CASE WHEN length(key) >= 2 THEN CAST(conv(hex(substring(key, 1, 2)), 16, 10) AS INT) END"
+_TYPE = (
+    f"CASE WHEN substring(key, 1, 2) = X'0001' THEN {RecordType.OFFSET_COMMIT.value}"
+    " WHEN length(key) >= 2 THEN CAST(conv(hex(substring(key, 1, 2)), 16, 10) AS INT) END"
+)
 _GROUP = "CASE WHEN length(key) >= 4 THEN substring(key, 5, CAST(conv(hex(substring(key, 3, 2)), 16, 10) AS INT)) END"
-"""Every key begins with its type and the id of its group."""
+"""Every key begins with its type and the id of its group. Most are keys of commits, and ``conv`` takes long."""
 _CONFLICT = "least <> most"
-_GAP_SPAN = 64
-"""Gaps that begin within so many offsets count as one, which bounds what the driver keeps of them."""
 _POSITION = ("partition", "offset")
 _PLACE = ("file", "block", "line", "nth")
 _READ = ("key", "value", *_POSITION, "recorded_at_ms")
@@ -79,14 +80,18 @@ def read_history(
     for dump in dumps:
         check(dump)
     records = _records(dumps, groups)
-    by_position = _by_position(records)
-    counts = stage(by_position.transform(_counted), "counts").collect()
+    blocks = stage(records.transform(_by_block), "blocks")
+    missing = map_batches(blocks.transform(_whole_blocks), missing_offsets, MISSING).toArrow()
+    counts = blocks.transform(_counted).collect()
     needed, rejects = records.where(NEEDED), _rejected_topics(topics)
-    if any(row["conflicting"] for row in counts):
-        conflicting = by_position.where(_CONFLICT).select(*_POSITION)
-        rejects.append(_conflicts(records.join(conflicting, [*_POSITION], "left_semi"), reading.cluster))
-        needed = needed.join(conflicting, [*_POSITION], "left_anti")
-    whole = replace(reading, gaps=_gaps(counts), topic_names=_names(topics, reading.cluster))
+    if pc.any(missing["doubled"]).as_py():
+        by_position = _by_position(records)
+        counts = stage(by_position.transform(_counted_positions), "counts").collect()
+        if any(row["conflicting"] for row in counts):
+            conflicting = by_position.where(_CONFLICT).select(*_POSITION)
+            rejects.append(_conflicts(records.join(conflicting, [*_POSITION], "left_semi"), reading.cluster))
+            needed = needed.join(conflicting, [*_POSITION], "left_anti")
+    whole = replace(reading, gaps=Gaps.of(missing), topic_names=_names(topics, reading.cluster))
     in_order = needed.repartition("group").sortWithinPartitions(
         "group", *_POSITION, "key", "value", F.desc("recorded_at_ms")
     )
@@ -160,10 +165,43 @@ def _binary(text: str) -> str:
     return f"X'{text.encode().hex()}'"
 
 
+def _by_block(records: DataFrame) -> DataFrame:
+    """Count records by block of offsets and type; ``present`` has a bit for each offset.
+
+    A task reads records mostly in their order, so that few rows remain to be exchanged.
+    """
+    bit = "shiftleft(1L, CAST(offset & 63 AS INT))"
+    narrow = records.selectExpr("partition", "shiftright(offset, 6) AS block", "type", NEEDED, f"{bit} AS bit")
+    return narrow.groupBy("partition", "block", "type", NEEDED).agg(
+        F.bit_or("bit").alias("present"), F.count("*").alias("records")
+    )
+
+
+def _whole_blocks(blocks: DataFrame) -> DataFrame:
+    """Return one row per block, in the order of positions."""
+    position = ("partition", "block")
+    return (
+        blocks.repartition("partition")
+        .groupBy(*position)
+        .agg(
+            F.bit_or("present").alias("present"),
+            F.expr(f"coalesce(bit_or(CASE WHEN {NEEDED} THEN present END), 0L) AS {NEEDED}"),
+            F.sum("records").alias("records"),
+        )
+        .sortWithinPartitions(*position)
+    )
+
+
+def _counted(blocks: DataFrame) -> DataFrame:
+    """Count records by type; all have positions of their own."""
+    by_type = blocks.groupBy("type", NEEDED).agg(F.sum("records").alias("records"))
+    return by_type.selectExpr("*", "0L AS duplicates", "0L AS conflicting")
+
+
 def _by_position(records: DataFrame) -> DataFrame:
     """Return one row per position, with hashes of its records."""
     content = "xxhash64(key, key IS NULL, value, value IS NULL) AS content"
-    narrow = records.selectExpr(*_POSITION, "type", NEEDED, content).repartition("partition")
+    narrow = records.selectExpr(*_POSITION, "type", NEEDED, content)
     return narrow.groupBy(*_POSITION).agg(
         F.min("content").alias("least"),
         F.max("content").alias("most"),
@@ -173,18 +211,12 @@ def _by_position(records: DataFrame) -> DataFrame:
     )
 
 
-def _counted(by_position: DataFrame) -> DataFrame:
-    """Count records by type, and find the missing offsets before them, from 0 on."""
-    earlier = F.lag("offset", 1, -1).over(Window.partitionBy("partition").orderBy("offset"))
-    after_gap = F.col("offset") > F.col("earlier") + 1
-    first = F.when(after_gap, F.col("earlier") + 1)
-    placed = by_position.withColumn("earlier", earlier).withColumn("first", first)
-    return placed.groupBy("partition", "type", NEEDED, F.expr(f"first DIV {_GAP_SPAN}").alias("span")).agg(
+def _counted_positions(by_position: DataFrame) -> DataFrame:
+    """Count records by type, those that several dumps have, and those about which dumps disagree."""
+    return by_position.groupBy("type", NEEDED).agg(
         F.expr(f"count_if(NOT {_CONFLICT})").alias("records"),
         F.expr(f"sum(CASE WHEN {_CONFLICT} THEN 0 ELSE dumps - 1 END)").alias("duplicates"),
         F.expr(f"sum(CASE WHEN {_CONFLICT} THEN dumps ELSE 0 END)").alias("conflicting"),
-        F.min("first").alias("first"),
-        F.max(F.when(after_gap, F.col("offset") - 1)).alias("last"),
     )
 
 
@@ -203,24 +235,6 @@ def _conflicts(records: DataFrame, cluster: str) -> DataFrame:
 
 
 # ---- counts
-
-
-def _gaps(counts: Iterable[Row]) -> Gaps:
-    """Return the missing offsets by partition."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for row in counts:
-        if row["first"] is not None:
-            found.setdefault(row["partition"], []).append((row["first"], row["last"]))
-    merged: dict[int, list[list[int]]] = {}
-    for partition, gaps in found.items():
-        ranges = merged.setdefault(partition, [])
-        for first, last in sorted(gaps):
-            if ranges and first <= ranges[-1][1]:
-                ranges[-1][1] = max(last, ranges[-1][1])
-            else:
-                ranges.append([first, last])
-    arrays = {partition: np.array(ranges, np.int64) for partition, ranges in merged.items()}
-    return Gaps({partition: (ranges[:, 0], ranges[:, 1]) for partition, ranges in arrays.items()})
 
 
 def _by_type(counts: Iterable[Row]) -> dict[str, dict[str, int]]:

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from rebalance_sim.kafka.assignors.by_library import Leader
-from rebalance_sim.kafka.clients.assumed_protocols import Offer, offered_protocols
+from rebalance_sim.kafka.clients.assumed_protocols import Offer, Offered, offered_protocols
 from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.kafka.wire.offsets_topic import ConsumerGroupMemberMetadata, GroupMember, GroupMetadata, Key
 from rebalance_sim.sources.assumptions import MembersAsStated, about_protocols
@@ -15,6 +16,8 @@ from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE
 
 LONGEST_SAMPLE = 2000
 """Characters of a record that a reject shows."""
+_LATEST_OFFERS = 16
+"""Most generations of a group have the offers of one of the last."""
 
 
 def in_hex(data: bytes | None) -> str | None:
@@ -47,17 +50,22 @@ def set_protocols(
     """Set the protocols of the members of a classic group; return the assumptions made."""
     if group.protocol_type != DEFAULT_PROTOCOL_TYPE:
         as_stated = MembersAsStated()
-    offers = [
+    offers = tuple(
         Offer(
             Leader(member.get("client_library") or "", member.get("client_version") or ""),
             as_stated.clients.of(group_id, member["client_id"]).protocols or (),
         )
         for member in members
-    ]
-    offered = offered_protocols(offers, group.protocol or None, as_stated.protocols)
+    )
+    offered = _offered(offers, group.protocol or None, as_stated.protocols)
     for member, each in zip(members, offered, strict=True):
         member |= {"protocols": list(each.protocols), "protocols_assumed": each.basis}
     return [note for each in zip(offers, offered, strict=True) if (note := about_protocols(*each))]
+
+
+@lru_cache(maxsize=_LATEST_OFFERS)
+def _offered(offers: tuple[Offer, ...], elected: str | None, chosen: tuple[str, ...]) -> list[Offered]:
+    return offered_protocols(offers, elected, chosen)
 
 
 def consumer_columns(key: Key, member: ConsumerGroupMemberMetadata, as_stated: MembersAsStated) -> dict[str, Any]:

@@ -185,6 +185,26 @@ def test_missing_offsets_show(spark: SparkSession) -> None:
     assert rows[6].evidence == "member client-b joined; 1 generation before it never became stable"
 
 
+@pytest.mark.scale
+def test_the_order_of_records_in_a_dump_does_not_matter(spark: SparkSession) -> None:
+    """Tasks read records in any order, and those of a block of offsets may be in several tasks."""
+    written = [*GROUP, *(commit("t", number, "g") for number in range(200)), classic(6, of("a", T0))]
+    records = placed(written) + placed(written, partition=1, first=300)
+    del records[50:60], records[300]
+    shuffled = random.Random(0).sample(records, len(records))
+    histories = [
+        read_history([frame(spark, given).repartition(tasks)]) for given, tasks in ((records, 1), (shuffled, 5))
+    ]
+    for name in ("generations", "generation_members", "episodes"):
+        assert contents(getattr(histories[0], name)) == contents(getattr(histories[1], name)), name
+    assert histories[0].records == histories[1].records
+    incomplete = {row.incomplete_reason for row in histories[0].generations.collect()} - {None}
+    assert {reason.split(" are missing")[0] for reason in incomplete} == {
+        "offsets between 50 and 59 of partition 0",
+        "offsets between 403 and 403 of partition 1",
+    }
+
+
 def test_dumps_are_merged_by_position(spark: SparkSession) -> None:
     """A later dump continues an earlier one, from which compaction had not removed anything yet."""
     records = placed(GROUP)

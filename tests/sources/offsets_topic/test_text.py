@@ -38,7 +38,7 @@ def seen_in_text(value: Value | None, version: str) -> Value | None:
             value.offset, metadata, value.commit_timestamp_ms, value.expire_timestamp_ms, value.leader_epoch
         )
     if isinstance(value, GroupMetadata):
-        members = tuple(replace(member, subscription=None, assignment=None) for member in value.members)
+        members = tuple(member._replace(subscription=None, assignment=None) for member in value.members)
         return GroupMetadata(value.protocol_type, value.generation, value.protocol, None, members)
     return value
 
