@@ -47,7 +47,7 @@ _LISTS = ("runs", "offsets_topic")
 
 _FOR_WORKERS = ("assign", "audit", "elect", "simulate")
 """Jobs whose workers compute all tables group by group."""
-_JOINED = ("events", "offsets", "listed_groups")
+_JOINED = ("events", "offsets", "listed_groups", "workers", "connectors")
 """Tables that Spark joins to the groups."""
 
 

@@ -273,7 +273,8 @@ def _audit(groups: OptionGroups) -> None:
         "--fleet",
         default="",
         metavar="DIR",
-        help="folder that fleet wrote: its topics, members, offsets, listed groups, clusters and records",
+        help="folder that fleet wrote: its topics, members, offsets, listed groups, clusters, records, and the workers "
+        "and connectors of Connect clusters",
     )
     _sources(groups, source)
     add = groups.input.add_argument
@@ -287,6 +288,13 @@ def _audit(groups: OptionGroups) -> None:
         metavar="PATH",
         help="table of the groups that the cluster lists: adds those that no other table shows, such as share groups",
     )
+    add(
+        "--workers",
+        default="",
+        metavar="PATH",
+        help="workers table: adds findings about the connectors and tasks of Kafka Connect clusters",
+    )
+    add("--connectors", default="", metavar="PATH", help="connectors table (default: the connectors that run)")
     add("--records", default="", metavar="PATH", help="records table: adds findings about keys")
     add(
         PARTITIONS_AFTER,

@@ -5,16 +5,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.validation.fleet import stated_by
 from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.tables.inputs import union
+from rebalance_sim.kafka.group_kinds import CONNECT_TYPE
 from rebalance_sim.sources.clients_file import unused_entries
+from rebalance_sim.sources.connect.stored_workers import read_workers
 from rebalance_sim.sources.offsets_topic.dump import read_where
 from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, SUPERSEDED, USED, OffsetsTopic
-from rebalance_sim.tables import LISTED_GROUPS, MEMBERS, OFFSETS, TOPICS
+from rebalance_sim.tables import LISTED_GROUPS, MEMBERS, OFFSETS, TOPICS, WORKERS
 
 
 def write_offsets_topic(
@@ -40,10 +44,20 @@ def write_offsets_topic(
     run.assumptions = [*found.assumptions, *unused_entries(as_stated.clients, found.members)]
     tables = {TOPICS.name: found.topics, MEMBERS.name: found.members, OFFSETS.name: found.offsets}
     tables[LISTED_GROUPS.name] = found.listed_groups
-    for name, rows in tables.items():
-        run.write(name, rows)
-    _count(run, found, write_rejects(run, found.rejects, options.on_bad_input))
+    written = {name: run.write(name, rows) for name, rows in tables.items()}
+    rejects = [found.rejects, *_write_workers(run, found, written[MEMBERS.name], options.cluster)]
+    _count(run, found, write_rejects(run, union(rejects), options.on_bad_input))
     return _summarise_records(found.records)
+
+
+def _write_workers(run: Run, found: OffsetsTopic, members: DataFrame, cluster: str) -> list[DataFrame]:
+    """Write the workers of Connect clusters, if there are any, and return the rejects."""
+    if found.given is None or members.where(F.col("protocol_type") == CONNECT_TYPE).isEmpty():
+        return []
+    workers, rejects = read_workers(found.given, cluster)
+    count, unread = run.number_of(run.write(WORKERS.name, workers)), run.number_of(rejects)
+    run.count_rows(WORKERS.name, count + unread, count, unread)
+    return [rejects]
 
 
 def _topics(run: Run, path: str | None) -> DataFrame | None:

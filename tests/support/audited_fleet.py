@@ -123,6 +123,35 @@ MEMBERS: Rows = [
     *_members("rebalance-storm", 3, ["six"], ["range"], rebalance_timeout_ms=2000),
     *_members("rollout-downtime", 5, ["three-1"], ["range"]),
 ]  # fmt: skip
+
+
+def _workers(group: str, tasks: Sequence[Sequence[int]], **more: Any) -> Rows:
+    """Return the workers of a Connect cluster with these tasks of one connector, which the first worker runs."""
+    known = {"cluster": "new", "group_id": group, "client_version": "4.1.0", "max_delay_ms": 0}
+    known |= {"session_timeout_ms": 10_000}
+    return [
+        known
+        | {"member_id": f"{group}-{number}", "join_order": number, "connectors": ["copy"] if number == 0 else []}
+        | {"tasks": [{"connector": "copy", "task": task} for task in of_worker]}
+        | more
+        for number, of_worker in enumerate(tasks)
+    ]
+
+
+WORKERS: Rows = [
+    *_workers("healthy-connect", [[0, 1], [2, 3]]),
+    *_workers("tasks-not-running", [[0, 1], [2]]),
+    *_workers("tasks-wait-for-delay", [[0], [1]], pending_delay_ms=60_000),
+    *_workers("tasks-imbalanced", [[0, 1, 2, 3], []]),
+    *_workers("more-members-than-tasks", [[0], [1], []]),
+    *_workers("delay-of-lost-tasks", [[0, 1], [2, 3], [4, 5]], max_delay_ms=None),
+]
+"""Workers of Connect clusters, whose members no other table has."""
+_TASKS = {"more-members-than-tasks": 2, "delay-of-lost-tasks": 6}
+CONNECTORS: Rows = [
+    {"cluster": "new", "group_id": group, "connector": "copy", "tasks": _TASKS.get(group, 4)}
+    for group in dict.fromkeys(row["group_id"] for row in WORKERS)
+]
 _PARTITIONS = {"one": 1, "one-too": 1, "two": 2, "six": 6, "seven": 7, "eight": 8, "racked": 6, "broken": 4}
 _PARTITIONS |= {"written-by-two": 6, "grown": 6, "hot": 6, "orders": 6, "payments": 9, "healthy-keys": 6}
 _PARTITIONS |= {"growing": 6, "six-too": 6}
@@ -253,6 +282,10 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "rollout-fails": {"session_timeout_ms": 45_000},
     "rollout-unstable": {"rebalance_timeout_ms": 300_000},
     "rebalance-storm": {},
+    "tasks-not-running": {},
+    "tasks-wait-for-delay": {},
+    "tasks-imbalanced": {},
+    "delay-of-lost-tasks": {},
 }
 """By kind, the columns of its group's members that change if its recommendation is followed.
 
@@ -298,6 +331,8 @@ def write_fleet(folder: Path, **changed: Rows) -> list[str]:
         "clusters": CLUSTERS,
         "records": RECORDS,
         "partitions-after": AFTER,
+        "workers": WORKERS,
+        "connectors": CONNECTORS,
         **changed,
     }
     for name, rows in tables.items():

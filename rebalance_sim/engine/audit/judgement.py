@@ -9,7 +9,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, owned_now, risks, rollouts
+from rebalance_sim.engine.audit import (
+    balance,
+    connect_clusters,
+    elections,
+    keys,
+    leaders,
+    migration,
+    owned_now,
+    risks,
+    rollouts,
+)
 from rebalance_sim.engine.audit.changes import (
     CLASSIC_ONLY,
     impossible_settings,
@@ -56,6 +66,7 @@ FAMILIES = {
     "risks": Family(risks.KINDS, risks.findings),
     "keys": Family(keys.KINDS, keys.findings),
     "rollouts": Family(rollouts.KINDS, rollouts.findings),
+    "tasks": Family(connect_clusters.KINDS, connect_clusters.findings),
 }
 _OF_SERVICES = ("elections", "balance", "rollouts")
 """Families of findings whose advice only the owner of consumers can follow."""

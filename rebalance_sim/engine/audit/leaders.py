@@ -83,6 +83,8 @@ KINDS = (CANNOT_READ, FAILS, UNPREDICTABLE, NOT_PREDICTED, OTHER_KIND, NOT_CONSU
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about the leader of a group."""
+    if group.has_tasks:
+        return
     if group.kind.kind in WITHOUT_PREDICTION:
         confidence = Confidence.CERTAIN if group.kind.is_certain else Confidence.ASSUMED
         names = {"what": WITHOUT_PREDICTION[group.kind.kind], "evidence": group.kind.evidence}
