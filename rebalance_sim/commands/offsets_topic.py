@@ -61,7 +61,7 @@ def _write_workers(run: Run, found: OffsetsTopic, members: DataFrame, cluster: s
 
 
 def _topics(run: Run, path: str | None) -> DataFrame | None:
-    return None if path is None else run.read(TOPICS, path, AUTO)
+    return run.read(TOPICS, path, AUTO) if path else None
 
 
 def _count(run: Run, found: OffsetsTopic, rejected: Counter[str]) -> None:

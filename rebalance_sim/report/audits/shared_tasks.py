@@ -68,7 +68,7 @@ def shared_tasks(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupK
             (_rebalances(rebalances[key]), _delays(advice[key])),
         )
         for key, (row,) in costs.items()
-        if row["error"] is None
+        if row["error"] is None and row["connectors"]
     }
 
 
