@@ -46,12 +46,15 @@ from rebalance_sim.engine.runs.past_runs import tables_of_history
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun, fleet_of
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.spark.driver_rows import where_null
+from rebalance_sim.engine.streams.application import CLASSIC, STREAMS
+from rebalance_sim.engine.streams.classic import ASSUMED_OF_CLASSIC
 from rebalance_sim.engine.tables.inputs import fit, union, usable
 from rebalance_sim.errors import IncompleteError, NewsError
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.sources.connect.stored_workers import ASSUMED_CONNECTORS, ASSUMED_DELAY
 from rebalance_sim.sources.scenarios import scenario_of
+from rebalance_sim.sources.streams.stored_groups import ASSUMED
 from rebalance_sim.tables import (
     CONNECTORS,
     ELECTIONS,
@@ -63,6 +66,9 @@ from rebalance_sim.tables import (
     OUTPUTS,
     RECORDS,
     REJECTS,
+    STREAMS_BALANCE,
+    STREAMS_MEMBERS,
+    SUBTOPOLOGIES,
     TIMINGS,
     TOPICS,
     TOPICS_AFTER,
@@ -93,6 +99,10 @@ class _Fleet:
     """Workers of Connect clusters."""
     connectors: DataFrame | None
     """Their configured connectors."""
+    streams_members: DataFrame | None
+    """Members of applications of Kafka Streams."""
+    subtopologies: DataFrame | None
+    """Their subtopologies."""
 
     @classmethod
     def read(cls, run: Run, options: Namespace) -> Self:
@@ -107,6 +117,8 @@ class _Fleet:
             read_timings(run, options),
             run.read(WORKERS, options.workers, options.format) if options.workers else None,
             run.read(CONNECTORS, options.connectors, options.format) if options.connectors else None,
+            run.read(STREAMS_MEMBERS, options.streams_members, options.format) if options.streams_members else None,
+            run.read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None,
         )
 
     def count(self, run: Run, used_topics: int, rejected: Mapping[str, int]) -> None:
@@ -118,6 +130,7 @@ class _Fleet:
             (OFFSETS.name, self.offsets),
             (TIMINGS.name, self.timings),
             *((WORKERS.name, self.workers), (CONNECTORS.name, self.connectors)),
+            *((STREAMS_MEMBERS.name, self.streams_members), (SUBTOPOLOGIES.name, self.subtopologies)),
         )
         for name, rows in given:
             if rows is not None:
@@ -165,6 +178,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
         **({} if fleet.timings is None else {"timings": fleet.timings}),
         **({} if fleet.workers is None else {"workers": fleet.workers}),
         **({} if fleet.connectors is None else {"connectors": fleet.connectors}),
+        **({} if fleet.streams_members is None else {"streams_members": fleet.streams_members}),
+        **({} if fleet.subtopologies is None else {"subtopologies": fleet.subtopologies}),
         **({} if earlier is None else {"rejects": earlier}),
         **({} if before is None else {"earlier_offsets": before[0]}),
     )
@@ -186,6 +201,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         *_unknown_clients(fleet.members),
         *broker_assumptions(rules.clusters, (), written[ELECTIONS.name]),
         *_assumed_of_connect(fleet, scenario),
+        *_assumed_of_streams(written),
     ]
     since = write_news(run, previous, written, thresholds, has_rates=before is not None)
     missing = missing_library()
@@ -304,6 +320,9 @@ def _read_source(run: Run, options: Namespace) -> list[Line]:
         part.begin(replaced)
 
     about = write_fleet(part, Namespace(**vars(options) | {"records_from": None}), begin)
+    if SUBTOPOLOGIES.name in part.counts["out"]:
+        # It has those that the options name as well.
+        options.subtopologies = ""
     set_tables(options, part.out, part.counts["out"])
     run.options |= on_record(options)
     return [*about, *(["", "from the source:", *summarise_read(part)] if part.counts["out"].get(REJECTS.name) else [])]
@@ -316,6 +335,15 @@ def _assumed_of_connect(fleet: _Fleet, scenario: Scenario) -> list[str]:
     connectors = [] if fleet.connectors is not None else [ASSUMED_CONNECTORS]
     times = assumed_times(scenario)
     return [*connectors, ASSUMED_DELAY, *assumed_of_workers(fleet.workers), MEMORY, *times]
+
+
+def _assumed_of_streams(written: Mapping[str, DataFrame]) -> list[str]:
+    """Return what is assumed of applications of Kafka Streams with a predicted assignment, by their protocol."""
+    if STREAMS_BALANCE.name not in written:
+        return []
+    predicted = written[STREAMS_BALANCE.name].where("error IS NULL").select("protocol").distinct().collect()
+    assumed = {STREAMS: ASSUMED, CLASSIC: ASSUMED_OF_CLASSIC}
+    return [assumed[row["protocol"]] for row in sorted(predicted)]
 
 
 def _unknown_clients(members: DataFrame) -> list[str]:

@@ -39,6 +39,7 @@ _INPUTS = (
     "events",
     "workers",
     "connectors",
+    "streams_members",
     "subtopologies",
 )
 _PATHS = (*_INPUTS, "kafka_tools", "partitions_after", "fleet")
@@ -47,7 +48,7 @@ _LISTS = ("runs", "offsets_topic")
 
 _FOR_WORKERS = ("assign", "audit", "elect", "simulate")
 """Jobs whose workers compute all tables group by group."""
-_JOINED = ("events", "offsets", "listed_groups", "workers", "connectors")
+_JOINED = ("events", "offsets", "listed_groups", "workers", "connectors", "streams_members", "subtopologies")
 """Tables that Spark joins to the groups."""
 
 

@@ -152,6 +152,31 @@ CONNECTORS: Rows = [
     {"cluster": "new", "group_id": group, "connector": "copy", "tasks": _TASKS.get(group, 4)}
     for group in dict.fromkeys(row["group_id"] for row in WORKERS)
 ]
+
+
+def _threads(group: str, tasks: Sequence[tuple[Sequence[int], Sequence[int]]], **more: Any) -> Rows:
+    """Return the threads of an application, one per process, with their active and standby tasks."""
+    return [
+        {"cluster": "new", "group_id": group, "member_id": f"{group}-{number}", "join_order": number}
+        | {"process_id": f"00000000-0000-4000-8000-{number:012d}"}
+        | {role: [{"subtopology": "0", "partition": task} for task in of[place]] for place, role in enumerate(ROLES)}
+        | more
+        for number, of in enumerate(tasks)
+    ]
+
+
+ROLES = ("active", "standby")
+STREAMS_MEMBERS: Rows = [
+    *_threads("healthy-application", [([0, 1, 2], [3, 4, 5]), ([3, 4, 5], [0, 1, 2])]),
+    *_threads("no-standby-replicas", [([0, 1, 2], []), ([3, 4, 5], [])]),
+    *_threads("warm-ups-follow", [([0, 1, 2], []), ([3, 4, 5], [])], protocol="classic"),
+]
+"""Threads of applications of Kafka Streams, whose members no other table has."""
+SUBTOPOLOGIES: Rows = [
+    {"cluster": "new", "group_id": group, "subtopology": "0", "topics": ["six"], "stateful": True}
+    | {"standby_replicas": 1 if group == "healthy-application" else None}
+    for group in dict.fromkeys(row["group_id"] for row in STREAMS_MEMBERS)
+]
 _PARTITIONS = {"one": 1, "one-too": 1, "two": 2, "six": 6, "seven": 7, "eight": 8, "racked": 6, "broken": 4}
 _PARTITIONS |= {"written-by-two": 6, "grown": 6, "hot": 6, "orders": 6, "payments": 9, "healthy-keys": 6}
 _PARTITIONS |= {"growing": 6, "six-too": 6}
@@ -286,6 +311,8 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "tasks-wait-for-delay": {},
     "tasks-imbalanced": {},
     "delay-of-lost-tasks": {},
+    "no-standby-replicas": {},
+    "warm-ups-follow": {},
 }
 """By kind, the columns of its group's members that change if its recommendation is followed.
 
@@ -333,6 +360,8 @@ def write_fleet(folder: Path, **changed: Rows) -> list[str]:
         "partitions-after": AFTER,
         "workers": WORKERS,
         "connectors": CONNECTORS,
+        "streams-members": STREAMS_MEMBERS,
+        "subtopologies": SUBTOPOLOGIES,
         **changed,
     }
     for name, rows in tables.items():

@@ -23,6 +23,8 @@ from rebalance_sim.tables import (
     MEMBERS,
     OFFSETS,
     RECORDS,
+    STREAMS_MEMBERS,
+    SUBTOPOLOGIES,
     TIMINGS,
     TOPICS,
     TOPICS_AFTER,
@@ -31,10 +33,8 @@ from rebalance_sim.tables import (
 
 _TABLES = (
     *(TOPICS.name, MEMBERS.name, OFFSETS.name, LISTED_GROUPS.name, CLUSTERS.name, RECORDS.name),
-    *(WORKERS.name, CONNECTORS.name),
+    *(WORKERS.name, CONNECTORS.name, STREAMS_MEMBERS.name, SUBTOPOLOGIES.name),
 )
-
-_NO_WORKERS = "--connectors: needs workers, which run them; give --workers, or --offsets-topic"
 
 
 def validate(options: Namespace, known: KnownFiles) -> None:
@@ -53,8 +53,8 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     if has_source(options):
         validate_source(options, known)
         check_growth(options)
-        if options.connectors and not (options.workers or options.offsets_topic):
-            raise UserError(_NO_WORKERS)
+        if not options.offsets_topic:
+            check_tasks(options)
     elif not options.fleet or known.knows(options.fleet):
         find_tables(LocalFiles(), found)
     known.check_out(found)
@@ -77,8 +77,17 @@ def find_tables(files: Files, options: Namespace) -> None:
             where = f"{options.fleet!r} has no table {name}" if options.fleet else "no fleet is given"
             raise UserError(f"--{name}: {where}; give --fleet, or --topics and --members")
     check_growth(options)
+    check_tasks(options)
+
+
+def check_tasks(options: Namespace) -> None:
+    """Raise UserError for tables about tasks without the members that have them."""
     if options.connectors and not options.workers:
-        raise UserError(_NO_WORKERS)
+        raise UserError("--connectors: needs workers, which run them; give --workers, or --offsets-topic")
+    if options.subtopologies and not options.streams_members:
+        raise UserError(
+            "--subtopologies: needs members, which have their tasks; give --streams-members, or --offsets-topic"
+        )
 
 
 def set_tables(options: Namespace, folder: str, existing: Collection[str]) -> None:

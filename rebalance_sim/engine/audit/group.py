@@ -19,6 +19,8 @@ from rebalance_sim.kafka.clients.library import ClientLibrary
 from rebalance_sim.kafka.group_kinds import (
     CONNECT_TYPE,
     OF_GROUP_TYPES,
+    STREAMS_PROTOCOL,
+    STREAMS_TYPE,
     GroupKind,
     GroupSigns,
     KindOfGroup,
@@ -30,6 +32,7 @@ from rebalance_sim.releases import SERVER_ASSIGNORS, SHARE_ASSIGNORS, KafkaVersi
 from rebalance_sim.tables import (
     ADVICE,
     BALANCE,
+    CLASSIC,
     COMPARISON,
     CONNECTORS,
     COSTS,
@@ -42,6 +45,8 @@ from rebalance_sim.tables import (
     MIGRATION_COSTS,
     OFFSETS,
     REJECTS,
+    STREAMS_BALANCE,
+    STREAMS_MEMBERS,
     TOPIC_LAG,
     WITHOUT_MEMBERS_STATES,
     WORKERS,
@@ -52,7 +57,7 @@ RowsByTable = Mapping[str, Sequence[Row]]
 """Rows about one group by their table, in any order."""
 _WITH_MEMBERS = (MEMBERS.name, "groups", "offsets_topic")
 """Tables of rejects whose rows may have members: the description of a group, and a record, have all of the group's."""
-_OF_MEMBERS = (MEMBERS.name, WORKERS.name)
+_OF_MEMBERS = (MEMBERS.name, WORKERS.name, STREAMS_MEMBERS.name)
 """Tables with a row per member."""
 _UNREAD = "none of its members could be read"
 _UNDESCRIBED = "it is listed, but nothing shows its members"
@@ -125,8 +130,8 @@ class Group:
             return None
         if self.election:
             return self.election["members"]
-        if self.is_played:
-            return len(self.workers)
+        if self.has_tasks:
+            return len(self.workers or self.streams_members)
         if self.has_unseen_members and self.listed:
             return self.listed["members"]
         return len(self.members)
@@ -152,9 +157,20 @@ class Group:
         return bool(self.workers or self.rows[CONNECTORS.name])
 
     @property
+    def streams_members(self) -> Sequence[Row]:
+        """Its members, if it is an application of Kafka Streams whose tasks are known."""
+        return self.rows[STREAMS_MEMBERS.name]
+
+    @property
     def has_tasks(self) -> bool:
         """Whether it shares tasks, not partitions, and they are known."""
-        return self.is_played
+        return bool(self.is_played or self.streams_members)
+
+    @property
+    def tasks_error(self) -> str | None:
+        """Why the tasks of an application of Kafka Streams have no predicted assignment; None if they have one."""
+        row = self._only(STREAMS_BALANCE.name)
+        return row["error"] if row and self.streams_members else None
 
     @property
     def listed(self) -> Row | None:
@@ -408,6 +424,10 @@ class Group:
         listed = self.listed or {"protocol_type": None, "type": None}
         types += [listed["protocol_type"]] if listed["protocol_type"] else []
         types += [CONNECT_TYPE] if self.is_played else []
+        if any(member["protocol"] == CLASSIC for member in self.streams_members):
+            protocols = [STREAMS_PROTOCOL]
+        elif self.streams_members:
+            listed = {**listed, "type": STREAMS_TYPE}
         signs = GroupSigns(self.group_id, types, protocols, clients, len(members), listed["type"], has_offsets)
         found = kind_of_group(replace(signs, never_had_members=listed["protocol_type"] == ""))
         if found.kind in (GroupKind.OFFSETS_ONLY, GroupKind.FLINK) and self.has_unseen_members:

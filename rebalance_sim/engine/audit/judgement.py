@@ -19,6 +19,7 @@ from rebalance_sim.engine.audit import (
     owned_now,
     risks,
     rollouts,
+    streams_applications,
 )
 from rebalance_sim.engine.audit.changes import (
     CLASSIC_ONLY,
@@ -58,6 +59,12 @@ def _balance(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield from owned_now.findings(group, thresholds)
 
 
+def _tasks(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the findings about groups that share tasks, not partitions."""
+    yield from connect_clusters.findings(group, thresholds)
+    yield from streams_applications.findings(group, thresholds)
+
+
 FAMILIES = {
     "migration": Family(migration.KINDS, migration.findings),
     "elections": Family(elections.KINDS, elections.findings),
@@ -66,7 +73,7 @@ FAMILIES = {
     "risks": Family(risks.KINDS, risks.findings),
     "keys": Family(keys.KINDS, keys.findings),
     "rollouts": Family(rollouts.KINDS, rollouts.findings),
-    "tasks": Family(connect_clusters.KINDS, connect_clusters.findings),
+    "tasks": Family((*connect_clusters.KINDS, *streams_applications.KINDS), _tasks),
 }
 _OF_SERVICES = ("elections", "balance", "rollouts")
 """Families of findings whose advice only the owner of consumers can follow."""

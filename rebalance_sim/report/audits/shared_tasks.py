@@ -8,7 +8,14 @@ from pyspark.sql import Row
 
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.page import CellType, Column, Table, counts
-from rebalance_sim.tables import CONNECT_ADVICE, CONNECT_COSTS, CONNECT_REBALANCES, TASK_ASSIGNMENTS
+from rebalance_sim.tables import (
+    CONNECT_ADVICE,
+    CONNECT_COSTS,
+    CONNECT_REBALANCES,
+    STREAMS_BALANCE,
+    STREAMS_TASKS,
+    TASK_ASSIGNMENTS,
+)
 from rebalance_sim.wording import plural
 
 SHOWN_MEMBERS = 50
@@ -37,7 +44,8 @@ class SharedTasks:
     """The tasks of a group's members."""
 
     title: str
-    members: Table
+    members: Table | None
+    """What they have now; None if no table has it."""
     tag: str
     """Whether what follows is simulated or predicted."""
     next_title: str
@@ -49,6 +57,10 @@ class SharedTasks:
 
 def shared_tasks(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKey, SharedTasks]:
     """Return the tasks of the groups that share some."""
+    return _of_connect(audited, keys) | _of_streams(audited, keys)
+
+
+def _of_connect(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKey, SharedTasks]:
     of_costs = ("workers", "tasks", "connectors", "rebalances", "moved", "started", "downtime_ms", "error")
     costs = audited.rows_by_group(CONNECT_COSTS, of_costs, keys)
     names = ("connector", "task", "worker", "previous_worker", "downtime_ms")
@@ -70,6 +82,56 @@ def shared_tasks(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupK
         for key, (row,) in costs.items()
         if row["error"] is None and row["connectors"]
     }
+
+
+def _of_streams(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKey, SharedTasks]:
+    figures = ("processes", "members", "tasks", "moved", "restored", "standbys_started", "probing", "error")
+    balances = audited.rows_by_group(STREAMS_BALANCE, figures, keys)
+    names = ("subtopology", "partition", "role", "member_id", "process_id", "previous")
+    tasks = audited.rows_by_group(STREAMS_TASKS, names, keys)
+    return {
+        key: SharedTasks(
+            "Processes and threads", None, "Predicted", "The next rebalance", _of_balance(row), (_threads(tasks[key]),)
+        )
+        for key, (row,) in balances.items()
+        if row["error"] is None
+    }
+
+
+def _of_balance(row: Row) -> str:
+    follows = " A probing rebalance follows: some standby tasks are warming up." if row["probing"] else ""
+    return (
+        f"{plural(row['tasks'], 'task')} of {plural(row['processes'], 'process', 'processes')} with "
+        f"{plural(row['members'], 'thread')}: {plural(row['moved'], 'active task moves', 'active tasks move')}, "
+        f"{plural(row['restored'], 'task restores its state', 'tasks restore their state')} from changelog topics, "
+        f"{plural(row['standbys_started'], 'standby task starts', 'standby tasks start')}.{follows}"
+    )
+
+
+def _threads(tasks: Iterable[Row]) -> Table:
+    """Return the tasks of each thread after the next rebalance; threads without tasks are in no table."""
+    of_threads: defaultdict[tuple[str, str], defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for row in sorted(tasks, key=lambda row: (row["subtopology"], row["partition"])):
+        name, of = f"{row['subtopology']}_{row['partition']}", of_threads[row["process_id"], row["member_id"]]
+        of[row["role"]].append(name)
+        if row["previous"] is None:
+            of["new"].append(name)
+    columns = (
+        Column("process", CellType.NAME),
+        Column("thread", CellType.NAME),
+        *counts("active tasks"),
+        Column("active", CellType.NAME),
+        *counts("standby tasks"),
+        Column("standby", CellType.NAME),
+        *counts("new to the process"),
+    )
+    rows = tuple(
+        (process, thread, *_listed(of["active"]), *_listed(of["standby"]), len(of["new"]))
+        for (process, thread), of in sorted(of_threads.items())[:SHOWN_MEMBERS]
+    )
+    left_out = len(of_threads) - SHOWN_MEMBERS
+    note = f"{left_out:,} more threads." if left_out > 0 else ""
+    return Table("Tasks by thread, after it", columns, rows, note)
 
 
 def _workers(assignments: Sequence[Row], workers: int) -> Table:

@@ -16,6 +16,7 @@ from rebalance_sim.engine.audit.finding import Finding
 from rebalance_sim.engine.audit.group import COMMITS, LAG_TREND, LAST_HOUR, OWNED_NOW, TOPIC_OWNERS, Group, TopicFacts
 from rebalance_sim.engine.audit.judgement import FAMILIES, recommended_settings
 from rebalance_sim.engine.audit.rollouts import SAVED
+from rebalance_sim.engine.audit.streams_facts import FACTS_OF_STREAMS
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.tables import (
@@ -39,7 +40,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 BY_LAG = DOCS / "examples" / "by_lag.py"
 USUAL = {
     *("migration-possible", "rollout-cost", "rollout-choice-depends", "library-change-refused"),
-    "restart-of-workers",
+    *("restart-of-workers", "stop-of-process"),
 }
 """Notes about nearly every group."""
 ALSO = {
@@ -57,6 +58,7 @@ ALSO = {
     "rollout-fails": {"rollout-downtime", "migration-fails"},
     "rollout-unstable": {"rebalance-storm", "rollout-downtime"},
     "shared-instance-id": {"rollout-fails", "migration-fails"},
+    "warm-ups-follow": {"no-standby-replicas"},
 }
 """Further findings about the group of a kind, which are right as well."""
 SEEN = (COMMITS, LAG_TREND, LAST_HOUR, OWNED_NOW, TOPIC_OWNERS)
@@ -284,7 +286,9 @@ def group_of(**rows: Mapping[str, Any]) -> Group:
     election = {**dict.fromkeys(ELECTIONS.names), "type": "classic", "members": 2, "protocol": "range"}
     election |= {"votes": [("range", 2)], "candidates": ["range"], "leader_id": "a", "refused": []}
     given = {name: [row] for name, row in rows.items()}
-    empty_tables: dict[str, Any] = {name: [] for name in (*OUTPUTS, *INPUTS, *FACTS_OF_CONNECT, *SEEN)}
+    empty_tables: dict[str, Any] = {
+        name: [] for name in (*OUTPUTS, *INPUTS, *FACTS_OF_CONNECT, *FACTS_OF_STREAMS, *SEEN)
+    }
     tables = empty_tables | {MEMBERS.name: members, ELECTIONS.name: [election]}
     return Group("c", "g", tables | given, Brokers(), TopicFacts())
 

@@ -16,15 +16,31 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from rebalance_sim.api.connect import simulate_connect
+from rebalance_sim.api.streams import assign_streams
 from rebalance_sim.cli import main
 from rebalance_sim.engine.audit.connect_clusters import MAX_DELAY
 from rebalance_sim.engine.audit.judgement import FAMILIES
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.group_kinds import SETTINGS_PREFIX
 from rebalance_sim.tables import CONNECTORS as CONNECTORS_TABLE
+from rebalance_sim.tables import STREAMS_MEMBERS as STREAMS_MEMBERS_TABLE
+from rebalance_sim.tables import SUBTOPOLOGIES as SUBTOPOLOGIES_TABLE
+from rebalance_sim.tables import TOPICS as TOPICS_TABLE
 from rebalance_sim.tables import WORKERS as WORKERS_TABLE
 from tests.engine.audit.test_audits import BY_LAG, DOCS, ELSEWHERE, KINDS, Audited
-from tests.support.audited_fleet import CONNECTORS, FOLLOWED, OFFSETS, WORKERS, Rows, followed_tables, write_fleet
+from tests.support.audited_fleet import (
+    CONNECTORS,
+    FOLLOWED,
+    OFFSETS,
+    ROLES,
+    STREAMS_MEMBERS,
+    SUBTOPOLOGIES,
+    TOPICS,
+    WORKERS,
+    Rows,
+    followed_tables,
+    write_fleet,
+)
 from tests.support.audited_fleet import MEMBERS as FLEET
 from tests.support.remedied_groups import CONSUMERS, SINK, Case, by_settings, cases, settings_of
 from tests.support.rows import table
@@ -38,6 +54,7 @@ WITHOUT_REMEDY = {
     "other-kind-of-group": "says what is not predicted",
     "lag-without-assignment": "too little lag to act on",
     "more-members-than-tasks": "idle members take over when others stop",
+    "stop-of-process": "says what a stop costs; no-standby-replicas recommends what reduces it",
     "restart-of-workers": "says what a restart costs; delay-of-lost-tasks recommends what reduces it",
     "no-members": "a group that has ended loses its offsets rightly",
     "regular-expression": "says what a new topic changes",
@@ -61,7 +78,9 @@ STATED = {
 """By kind of a finding that a remedy may lead to, how the recommendation states it."""
 REMAIN = {"migration-custom-assignor": {"migration-offline"}}
 """By kind, further obstacles that its remedy leaves."""
-OF_CONNECT = {row["group_id"] for row in WORKERS}
+SHARING = dict.fromkeys((row["group_id"] for row in WORKERS), "Connect clusters")
+SHARING |= dict.fromkeys((row["group_id"] for row in STREAMS_MEMBERS), "Kafka Streams")
+_MOST_REBALANCES = 10
 OF_ROLLOUTS = {kind.name for kind in FAMILIES["rollouts"].kinds}
 CASES = cases()
 TABLES = {"members": [*FLEET, *(row for case in CASES for row in case.members)]}
@@ -107,6 +126,8 @@ def remedied(spark: SparkSession, audited: Audited, tmp_path_factory: pytest.Tem
         *rebalanced_workers(spark),
         *_with_delay(settings["delay-of-lost-tasks", "delay-of-lost-tasks"]),
     ]
+    tables["subtopologies"] = [row | {"standby_replicas": 1} for row in SUBTOPOLOGIES]
+    tables["streams-members"] = caught_up(spark, STREAMS_MEMBERS, tables["subtopologies"])
     spark.sparkContext.addPyFile(str(BY_LAG))
     folder = tmp_path_factory.mktemp("remedies") / "after"
     return Audited(spark, folder, "--assignors", f"{BY_LAG.stem}:ByLag", **tables)
@@ -139,6 +160,26 @@ def rebalanced_workers(spark: SparkSession) -> Rows:
             ]
         }
         for row in workers
+    ]
+
+
+def caught_up(spark: SparkSession, threads: Rows, subtopologies: Rows) -> Rows:
+    """Return threads after the next rebalances: warm-up tasks catch up before each, until none is left."""
+    topics, parts = table(spark, TOPICS_TABLE, TOPICS), table(spark, SUBTOPOLOGIES_TABLE, subtopologies)
+    for _ in range(_MOST_REBALANCES):
+        assigned = assign_streams(table(spark, STREAMS_MEMBERS_TABLE, threads), parts, topics, kafka_version="4.3")
+        tasks = assigned.streams_tasks.collect()
+        threads = [row | {role: _tasks(tasks, row["member_id"], role) for role in ROLES} for row in threads]
+        if not any(row["probing"] for row in assigned.streams_balance.collect()):
+            return threads
+    raise AssertionError("tasks still warm up")
+
+
+def _tasks(rows: Iterable[Any], member: str, role: str) -> Rows:
+    return [
+        {"subtopology": row["subtopology"], "partition": row["partition"]}
+        for row in rows
+        if (row["member_id"], row["role"]) == (member, role)
     ]
 
 
@@ -220,7 +261,7 @@ def page(findings: Iterable[Any]) -> str:
         is_about = row["kind"] == case.kind if case else row["kind"] == row["group_id"]
         if is_about and text:
             members = "sink connectors" if case and case.group_kind == SINK else case.library if case else "any library"
-            members = "Connect clusters" if row["group_id"] in OF_CONNECT else members
+            members = SHARING.get(row["group_id"], members)
             said[row["kind"]][text].append(members)
     lines = []
     for kind in KINDS:
