@@ -45,7 +45,8 @@ MEMBERS: Rows = [
     *(row | {"instance_id": row["member_id"]}
       for row in _members("healthy-static", 3, ["six"], COOPERATIVE, session_timeout_ms=60_000)),
     *_members("migration-custom-assignor", 2, ["six"], ["by-lag"]),
-    *_members("migration-library", 3, ["six"], ["range"], client_library="sarama", client_version="1.43.0"),
+    # Its weight brings it to the groups whose details a page shows.
+    *_members("migration-library", 3, ["six"], ["range"], client_library="sarama", client_version="1.43.0", weight=2),
     *_members("migration-offline", 3, ["six"], ["roundrobin"], client_library="platformatic-kafka",
               client_version="1.35.0"),
     *_members("migration-brokers", 3, ["six"], COOPERATIVE, cluster="old", client_version="3.9.0"),
