@@ -137,7 +137,7 @@ def _stop(group: Group, after: Row) -> Iterator[Finding]:
         "in all processes, and restart them one after the other" if is_classic else "for the group (kafka-configs.sh)"
     )
     count = with_standby["restored"]
-    fewer = plural(count, "task restores", "tasks restore") if count else "none of them restores"
+    fewer = plural(count, "task restores", "tasks restore") if count else "no task restores"
     yield Finding(
         NO_STANDBY,
         {"restored": after["restored"], "restored_after": with_standby["restored"]},

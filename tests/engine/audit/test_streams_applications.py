@@ -83,7 +83,7 @@ def test_a_stop_restores_state_unless_there_are_standby_tasks(found: Found, grou
     assert without["description"].endswith(
         "2 stateful tasks restore state from changelog topics on other processes: no task has a standby"
     )
-    assert "none of them restores state then" in without["recommendation"]
+    assert "no task restores state then" in without["recommendation"]
     assert without["saving"] == {"restored_saved": 2.0}
     assert found[group, "stop-of-process"]["figures"] == {"stopped_tasks": 2, "restored": 2, "standbys_started": 0}
 
