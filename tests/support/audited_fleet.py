@@ -24,6 +24,8 @@ def rebalanced(generation: int, earlier: int, ago_ms: int = 60_000) -> dict[str,
     return {"generation": generation, "earlier_generation": earlier, **times}
 
 
+SHOWN = 2
+"""The weight of groups whose details tests of the page need: it shows those of some groups."""
 COOPERATIVE = ["cooperative-sticky"]
 _CHAIN = {"link-1": 16, "link-2": 12, "link-3": 20, "link-4": 5, "link-5": 25, "link-6": 2, "link-7": 25}
 """Topics with their partitions."""
@@ -35,18 +37,19 @@ _SIXES = [{"topic": topic, "partition": number} for topic in ("six", "six-too") 
 MEMBERS: Rows = [
     *_members("healthy", 3, ["six"], COOPERATIVE),
     *_members("healthy-keys", 3, ["healthy-keys"], COOPERATIVE),
-    *_members("healthy-range", 3, ["six"], ["range"]),
+    *_members("healthy-range", 3, ["six"], ["range"], weight=SHOWN),
     *_members("healthy-roundrobin", 3, ["six"], ["roundrobin"]),
     *_members("healthy-sticky", 3, ["six"], ["sticky"]),
     *_members("healthy-consumer-protocol", 3, ["six"], ["server-uniform"]),
     *_members("healthy-several-topics", 2, ["six", "eight"], COOPERATIVE),
     *_members("healthy-four", 4, ["eight"], COOPERATIVE),
-    *_members("healthy-librdkafka", 3, ["six"], ["range"], client_library="librdkafka", client_version="2.12.0"),
+    *_members("healthy-librdkafka", 3, ["six"], ["range"], client_library="librdkafka", client_version="2.12.0",
+              weight=SHOWN),
     *(row | {"instance_id": row["member_id"]}
       for row in _members("healthy-static", 3, ["six"], COOPERATIVE, session_timeout_ms=60_000)),
     *_members("migration-custom-assignor", 2, ["six"], ["by-lag"]),
-    # Its weight brings it to the groups whose details a page shows.
-    *_members("migration-library", 3, ["six"], ["range"], client_library="sarama", client_version="1.43.0", weight=2),
+    *_members("migration-library", 3, ["six"], ["range"], client_library="sarama", client_version="1.43.0",
+              weight=SHOWN),
     *_members("migration-offline", 3, ["six"], ["roundrobin"], client_library="platformatic-kafka",
               client_version="1.35.0"),
     *_members("migration-brokers", 3, ["six"], COOPERATIVE, cluster="old", client_version="3.9.0"),
