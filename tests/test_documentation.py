@@ -41,7 +41,7 @@ PAGES_OF_OUTPUT = [
     ("assign.md", 2, 8),
     ("audit.md", 2, 18),
     ("compare.md", 2, 6),
-    ("connect.md", 2, 5),
+    ("connect.md", 3, 5),
     ("elect.md", 3, 11),
     ("explain.md", 5, 0),
     ("fleet.md", 2, 2),
@@ -53,7 +53,7 @@ PAGES_OF_OUTPUT = [
     ("report.md", 9, 3),
     ("simulate.md", 5, 23),
     ("share-groups.md", 3, 4),
-    ("streams-groups.md", 2, 4),
+    ("streams-groups.md", 2, 9),
     ("tutorial.md", 0, 27),
 ]
 """Pages whose output is compared, with their number of commands and of shell examples."""

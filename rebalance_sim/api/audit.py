@@ -14,11 +14,13 @@ from rebalance_sim.api.groups import clusters_of, custom_names, prediction
 from rebalance_sim.api.records import PlacedRecords
 from rebalance_sim.api.simulation import SimulationOptions, lag_costs_in_order, simulations_of
 from rebalance_sim.defaults import SCENARIO
+from rebalance_sim.engine.audit.connect_facts import PLAYED, ConnectInputs, restarts_of_workers
 from rebalance_sim.engine.audit.facts import group_facts, topic_facts
 from rebalance_sim.engine.audit.group import LAG_TREND, LAST_HOUR
 from rebalance_sim.engine.audit.group_audit import GroupAudit
 from rebalance_sim.engine.audit.judgement import Judgement, verdicts_in_order
 from rebalance_sim.engine.audit.past import last_hours
+from rebalance_sim.engine.audit.streams_facts import ASSIGNED, StreamsInputs
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.lag import lag_balance, partition_lag, topic_lag
@@ -29,7 +31,7 @@ from rebalance_sim.engine.runs.session_runs import check_tables
 from rebalance_sim.engine.simulation.group_timings import GroupTimings
 from rebalance_sim.engine.simulation.variations import Variation, variations
 from rebalance_sim.engine.spark.caching import cached
-from rebalance_sim.engine.spark.driver_rows import collected, in_driver, where_in
+from rebalance_sim.engine.spark.driver_rows import collected, in_driver, no_rows, where_in
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, rejected, union, usable
 from rebalance_sim.engine.tables.outcomes import Transformation, outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
@@ -40,11 +42,13 @@ from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.simulation.latencies import assumed_latencies
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.releases import NEWEST
+from rebalance_sim.sources.connect.stored_workers import connectors_that_run
 from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import (
     ADVICE,
     BALANCE,
     COMPARISON,
+    CONNECTORS,
     COSTS,
     ELECTIONS,
     EXPIRING_OFFSETS,
@@ -60,6 +64,8 @@ from rebalance_sim.tables import (
     PARTITION_GROWTH,
     RECORD_PARTITIONS,
     REJECTS,
+    STREAMS_MEMBERS,
+    SUBTOPOLOGIES,
     TIMELINE,
     TIMINGS,
     TOPIC_LAG,
@@ -67,6 +73,7 @@ from rebalance_sim.tables import (
     TOPICS_AFTER,
     TOPICS_AT_RISK,
     VERDICTS,
+    WORKERS,
 )
 
 
@@ -102,6 +109,14 @@ class AuditOptions(TypedDict, total=False):
     """How long past rebalances took (``timings``): what they show of a group is used in place of what is assumed."""
     partitions_after: DataFrame
     """Topics that are to grow, with their new partitions: adds findings about the keys that move. Needs records."""
+    workers: DataFrame
+    """Workers of Connect clusters: adds findings about their connectors and tasks."""
+    connectors: DataFrame
+    """The configured connectors of these clusters; those that run by default. Needs workers."""
+    streams_members: DataFrame
+    """Members of applications of Kafka Streams: adds findings about their tasks."""
+    subtopologies: DataFrame
+    """The subtopologies of these applications: without them, only what members have now is judged."""
 
 
 def audit(
@@ -165,6 +180,24 @@ def verdicts(topics: DataFrame, offsets: DataFrame | None = None, **options: Unp
     return lambda members: audit(members, topics, offsets, **options)[VERDICTS.name]
 
 
+def connect_inputs(workers: DataFrame, connectors: DataFrame | None) -> ConnectInputs:
+    """Return the workers and connectors of Connect clusters; without connectors, those that run."""
+    fitted = fit(workers, WORKERS)
+    if connectors is not None:
+        return ConnectInputs(fitted, fit(connectors, CONNECTORS), are_configured=True)
+    return ConnectInputs(fitted, fit(connectors_that_run(usable(fitted)), CONNECTORS), are_configured=False)
+
+
+def streams_inputs(members: DataFrame, subtopologies: DataFrame | None) -> StreamsInputs:
+    """Return the members and subtopologies of applications of Kafka Streams."""
+    given = no_rows(members.sparkSession, SUBTOPOLOGIES.schema) if subtopologies is None else subtopologies
+    return StreamsInputs(fit(members, STREAMS_MEMBERS), fit(given, SUBTOPOLOGIES))
+
+
+def _as_it_is(rows: DataFrame) -> Transformation:
+    return lambda _: rows
+
+
 PREDICTED = (ELECTIONS.name, BALANCE.name)
 """Tables of the prediction of the present state."""
 SIMULATED = (COSTS.name, ADVICE.name, MIGRATION_COSTS.name)
@@ -209,6 +242,16 @@ class Audit:
         timings = options.get("timings")
         self.fitted_timings = None if timings is None else fit(timings, TIMINGS)
         """How long past rebalances took; None without timings."""
+        workers, connectors = options.get("workers"), options.get("connectors")
+        if connectors is not None and workers is None:
+            raise UserError("connectors: needs workers, which run them")
+        self.connect = None if workers is None else connect_inputs(workers, connectors)
+        """Workers and connectors of Connect clusters; None without workers."""
+        streams = options.get("streams_members")
+        if streams is None and "subtopologies" in options:
+            raise UserError("subtopologies: needs streams_members, which have their tasks")
+        self.streams = None if streams is None else streams_inputs(streams, options.get("subtopologies"))
+        """Members and subtopologies of applications of Kafka Streams; None without members."""
         self._earlier = options.get("rejects")
         self._earlier_offsets, self._elapsed_ms = options.get("earlier_offsets"), options.get("elapsed_ms", 0)
         if self._earlier_offsets is not None and (offsets is None or self._elapsed_ms <= 0):
@@ -226,6 +269,10 @@ class Audit:
     def _rejects_of_groups(self) -> list[DataFrame]:
         """Those that name groups."""
         fitted = {OFFSETS: self.fitted_offsets, LISTED_GROUPS: self.fitted_listed}
+        if self.connect is not None:
+            fitted |= {WORKERS: self.connect.workers, CONNECTORS: self.connect.connectors}
+        if self.streams is not None:
+            fitted |= {STREAMS_MEMBERS: self.streams.members, SUBTOPOLOGIES: self.streams.subtopologies}
         return [rejected(rows, table) for table, rows in fitted.items() if rows is not None]
 
     def outcomes(self, stage: Callable[[DataFrame, str], DataFrame] = lambda rows, _: cached(rows)) -> "AuditOutcomes":
@@ -234,7 +281,7 @@ class Audit:
         ``stage`` keeps rows that are read several times, by name: the partition of each record, and the lag of topics.
         """
         members = fit(self.members, MEMBERS)
-        beside = self._tables_beside(usable(members), stage)
+        beside, played = self._tables_beside(usable(members), stage), self._played(stage)
         of_topics = topic_facts(beside, self._topics_in_driver)
         facts = replace(of_topics, elapsed_ms=self._elapsed_ms, read_at_ms=self._read_at_ms)
         assumed_ms = assumed_latencies(self.scenario)
@@ -245,8 +292,9 @@ class Audit:
         if self.offsets is not None:
             derived |= {LAG_COSTS.name: lag_costs_in_order, LAG_BALANCE.name: lag_balance}
             derived[TOPIC_LAG.name] = lambda _: beside[TOPIC_LAG.name]
+        derived |= {name: _as_it_is(played[name]) for name in (*PLAYED, *ASSIGNED) if name in played}
         found = AuditOutcomes(
-            audit.plan(members, group_facts(beside)),
+            audit.plan(members, group_facts(beside | self._facts_of_tasks(played))),
             dict.fromkeys([*audit.outputs, *derived]),
             derived,
             {MEMBERS: members, TOPICS: fit_topics(self.topics)},
@@ -282,6 +330,20 @@ class Audit:
             counts = self.placed.key_counts(found[RECORD_PARTITIONS.name], after)
             found[PARTITION_GROWTH.name] = self.placed.growth(counts, after)
         return found
+
+    def _played(self, stage: Callable[[DataFrame, str], DataFrame]) -> dict[str, DataFrame]:
+        """Return what is played and predicted of groups that share tasks, by name."""
+        found: dict[str, DataFrame] = {}
+        if self.connect is not None:
+            found |= self.connect.played(restarts_of_workers(self.scenario), self.clusters, self._seed, stage)
+        if self.streams is not None:
+            found |= self.streams.predicted(self._topics_in_driver, self.clusters, stage)
+        return found
+
+    def _facts_of_tasks(self, played: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+        """Return the rows about groups that share tasks."""
+        connect = {} if self.connect is None else self.connect.facts(played, restarts_of_workers(self.scenario))
+        return connect | ({} if self.streams is None else self.streams.facts(played))
 
     def _audit(self, judgement: Judgement) -> GroupAudit:
         """Return what is computed of every group."""

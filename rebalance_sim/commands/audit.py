@@ -13,6 +13,7 @@ from rebalance_sim.commands.audit_files import METRICS, SUMMARY, AuditFigures, m
 from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.commands.brokers import broker_assumptions, clusters_of, untested_releases
 from rebalance_sim.commands.configuration import DEFAULT
+from rebalance_sim.commands.connect_assumptions import MEMORY, assumed_of_workers, assumed_times
 from rebalance_sim.commands.console import Line, print_summary
 from rebalance_sim.commands.fleet import write_fleet
 from rebalance_sim.commands.job_options import FAIL_ON_NEW, REJECTED_SHARE
@@ -45,11 +46,17 @@ from rebalance_sim.engine.runs.past_runs import tables_of_history
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun, fleet_of
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.spark.driver_rows import where_null
+from rebalance_sim.engine.streams.application import CLASSIC, STREAMS
+from rebalance_sim.engine.streams.classic import ASSUMED_OF_CLASSIC
 from rebalance_sim.engine.tables.inputs import fit, union, usable
 from rebalance_sim.errors import IncompleteError, NewsError
+from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.sources.audit_thresholds import read_thresholds
+from rebalance_sim.sources.connect.stored_workers import ASSUMED_CONNECTORS, ASSUMED_DELAY
 from rebalance_sim.sources.scenarios import scenario_of
+from rebalance_sim.sources.streams.stored_groups import ASSUMED
 from rebalance_sim.tables import (
+    CONNECTORS,
     ELECTIONS,
     FINDINGS,
     GENERATIONS,
@@ -59,10 +66,14 @@ from rebalance_sim.tables import (
     OUTPUTS,
     RECORDS,
     REJECTS,
+    STREAMS_BALANCE,
+    STREAMS_MEMBERS,
+    SUBTOPOLOGIES,
     TIMINGS,
     TOPICS,
     TOPICS_AFTER,
     VERDICTS,
+    WORKERS,
 )
 from rebalance_sim.wording import plural
 
@@ -84,6 +95,14 @@ class _Fleet:
     """Groups that the cluster lists."""
     timings: DataFrame | None
     """How long past rebalances took."""
+    workers: DataFrame | None
+    """Workers of Connect clusters."""
+    connectors: DataFrame | None
+    """Their configured connectors."""
+    streams_members: DataFrame | None
+    """Members of applications of Kafka Streams."""
+    subtopologies: DataFrame | None
+    """Their subtopologies."""
 
     @classmethod
     def read(cls, run: Run, options: Namespace) -> Self:
@@ -96,6 +115,10 @@ class _Fleet:
             run.read(TOPICS_AFTER, options.partitions_after, options.format) if options.partitions_after else None,
             run.read(LISTED_GROUPS, options.listed_groups, options.format) if options.listed_groups else None,
             read_timings(run, options),
+            run.read(WORKERS, options.workers, options.format) if options.workers else None,
+            run.read(CONNECTORS, options.connectors, options.format) if options.connectors else None,
+            run.read(STREAMS_MEMBERS, options.streams_members, options.format) if options.streams_members else None,
+            run.read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None,
         )
 
     def count(self, run: Run, used_topics: int, rejected: Mapping[str, int]) -> None:
@@ -106,6 +129,8 @@ class _Fleet:
             (LISTED_GROUPS.name, self.listed),
             (OFFSETS.name, self.offsets),
             (TIMINGS.name, self.timings),
+            *((WORKERS.name, self.workers), (CONNECTORS.name, self.connectors)),
+            *((STREAMS_MEMBERS.name, self.streams_members), (SUBTOPOLOGIES.name, self.subtopologies)),
         )
         for name, rows in given:
             if rows is not None:
@@ -151,6 +176,10 @@ def run(spark: SparkSession, options: Namespace) -> None:
         **({} if fleet.after is None else {"partitions_after": fleet.after}),
         **({} if fleet.listed is None else {"listed_groups": fleet.listed}),
         **({} if fleet.timings is None else {"timings": fleet.timings}),
+        **({} if fleet.workers is None else {"workers": fleet.workers}),
+        **({} if fleet.connectors is None else {"connectors": fleet.connectors}),
+        **({} if fleet.streams_members is None else {"streams_members": fleet.streams_members}),
+        **({} if fleet.subtopologies is None else {"subtopologies": fleet.subtopologies}),
         **({} if earlier is None else {"rejects": earlier}),
         **({} if before is None else {"earlier_offsets": before[0]}),
     )
@@ -171,6 +200,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
         *_assumed_release(options),
         *_unknown_clients(fleet.members),
         *broker_assumptions(rules.clusters, (), written[ELECTIONS.name]),
+        *_assumed_of_connect(fleet, scenario),
+        *_assumed_of_streams(written),
     ]
     since = write_news(run, previous, written, thresholds, has_rates=before is not None)
     missing = missing_library()
@@ -289,9 +320,30 @@ def _read_source(run: Run, options: Namespace) -> list[Line]:
         part.begin(replaced)
 
     about = write_fleet(part, Namespace(**vars(options) | {"records_from": None}), begin)
+    if SUBTOPOLOGIES.name in part.counts["out"]:
+        # It has those that the options name as well.
+        options.subtopologies = ""
     set_tables(options, part.out, part.counts["out"])
     run.options |= on_record(options)
     return [*about, *(["", "from the source:", *summarise_read(part)] if part.counts["out"].get(REJECTS.name) else [])]
+
+
+def _assumed_of_connect(fleet: _Fleet, scenario: Scenario) -> list[str]:
+    """Return what is assumed of Connect clusters, if there are any."""
+    if fleet.workers is None:
+        return []
+    connectors = [] if fleet.connectors is not None else [ASSUMED_CONNECTORS]
+    times = assumed_times(scenario)
+    return [*connectors, ASSUMED_DELAY, *assumed_of_workers(fleet.workers), MEMORY, *times]
+
+
+def _assumed_of_streams(written: Mapping[str, DataFrame]) -> list[str]:
+    """Return what is assumed of applications of Kafka Streams with a predicted assignment, by their protocol."""
+    if STREAMS_BALANCE.name not in written:
+        return []
+    predicted = written[STREAMS_BALANCE.name].where("error IS NULL").select("protocol").distinct().collect()
+    assumed = {STREAMS: ASSUMED, CLASSIC: ASSUMED_OF_CLASSIC}
+    return [assumed[row["protocol"]] for row in sorted(predicted)]
 
 
 def _unknown_clients(members: DataFrame) -> list[str]:

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from rebalance_sim.api.connect import simulate_connect
 from rebalance_sim.commands.brokers import clusters_of, untested_releases
+from rebalance_sim.commands.connect_assumptions import MEMORY, assumed_of_workers, assumed_times
 from rebalance_sim.commands.connect_summary import summarise_assignments, summarise_costs, summarise_delays
 from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.new_runs import new_run
@@ -18,11 +18,8 @@ from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.commands.validation.connect import scenario_played
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.spark.driver_rows import driver_rows
-from rebalance_sim.engine.tables.inputs import fit, no_rejects, union
+from rebalance_sim.engine.tables.inputs import fit, no_rejects, union, usable
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.connect.leader import DEFAULT_MAX_DELAY_MS
-from rebalance_sim.kafka.connect.simulation import SESSION_TIMEOUT_MS
-from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.sources.connect.rest_output import read_rest_output
 from rebalance_sim.sources.connect.stored_workers import (
     ASSUMED_CONNECTORS,
@@ -41,27 +38,12 @@ from rebalance_sim.tables import (
     TASK_ASSIGNMENTS,
     WORKERS,
 )
-from rebalance_sim.wording import plural
 
 _STEPS = "scenario"
 _WITHOUT_IDS = (
     "member ids, leader and join order are unknown: the addresses of workers are used. Which worker stops tasks, "
     "and which one leads next, may differ"
 )
-_MEMORY = (
-    "the leader of each cluster remembers what runs now; what is configured and runs nowhere is lost if a delay is "
-    "pending, and new otherwise"
-)
-
-_UNKNOWN = {
-    "max_delay_ms": (
-        "the value of scheduled.rebalance.max.delay.ms",
-        f"the default, {DEFAULT_MAX_DELAY_MS:,}, is used",
-    ),
-    "session_timeout_ms": ("the value of session.timeout.ms", f"the default, {SESSION_TIMEOUT_MS:,}, is used"),
-    "client_version": ("the release", "that of --client-version, or of the brokers, is used"),
-}
-"""Columns that rows of workers may lack: what they have, and what is assumed."""
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -87,8 +69,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
         run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
     if scenario is not None:
         run.count_rows(_STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[_STEPS])
-    run.assumptions = [*source.assumptions, *untested_releases(clusters), *_assumed_of_workers(source.workers)]
-    run.assumptions += [_MEMORY, *_assumed_times(scenario)]
+    run.assumptions = [*source.assumptions, *untested_releases(clusters), *assumed_of_workers(source.workers)]
+    run.assumptions += [MEMORY, *assumed_times(scenario)]
     run.finish()
     lines = summarise_costs(tables[CONNECT_COSTS.name], tables[CONNECT_REBALANCES.name])
     lines += summarise_assignments(tables[TASK_ASSIGNMENTS.name])
@@ -109,9 +91,14 @@ def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
     """Read the workers and the connectors from where the options say."""
     given = run.read(CONNECTORS, options.connectors, options.format) if options.connectors else None
     if options.workers:
-        assert given is not None
-        workers = run.read(WORKERS, options.workers, options.format)
-        return Source(workers, given, no_rejects(spark), earlier_assumptions(spark, options.workers))
+        workers, assumed = (
+            run.read(WORKERS, options.workers, options.format),
+            earlier_assumptions(spark, options.workers),
+        )
+        if given is not None:
+            return Source(workers, given, no_rejects(spark), assumed)
+        running = connectors_that_run(usable(fit(workers, WORKERS)))
+        return Source(workers, running, no_rejects(spark), list(dict.fromkeys([*assumed, ASSUMED_CONNECTORS])))
     if options.rest_output:
         rows = read_rest_output(options.rest_output, options.cluster, options.group)
         workers, connectors = (
@@ -130,25 +117,3 @@ def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
 
 def _client_properties(options: Namespace) -> dict[str, str] | None:
     return dict(read_client_properties(options.command_config)) if options.command_config else None
-
-
-def _assumed_of_workers(workers: DataFrame) -> list[str]:
-    """Return which columns rows of workers do not have, and what is used."""
-    unknown = [F.count_if(F.col(name).isNull()).alias(name) for name in _UNKNOWN]
-    counts = fit(workers, WORKERS).agg(*unknown).first()
-    assert counts is not None
-    return [
-        f"{what} of {plural(counts[name], 'worker')} is unknown: {used}"
-        for name, (what, used) in _UNKNOWN.items()
-        if counts[name]
-    ]
-
-
-def _assumed_times(scenario: Scenario | None) -> list[str]:
-    if scenario is None:
-        return []
-    times = scenario.settings
-    return [
-        f"workers rejoin within heartbeat_interval_ms {times.heartbeat_interval_ms}, and join start_ms {times.start_ms}"
-        " after their process has started; connectors and tasks start and stop at once"
-    ]

@@ -44,6 +44,7 @@ _INPUTS = (
     "events",
     "workers",
     "connectors",
+    "streams_members",
     "subtopologies",
 )
 _PATHS = (*_INPUTS, "kafka_tools", "partitions_after", "fleet")
@@ -52,7 +53,7 @@ _LISTS = ("runs", "offsets_topic")
 
 _FOR_WORKERS = ("assign", "audit", "elect", "simulate")
 """Jobs whose workers compute all tables group by group."""
-_JOINED = ("events", "offsets", "listed_groups")
+_JOINED = ("events", "offsets", "listed_groups", "workers", "connectors", "streams_members", "subtopologies")
 """Tables that Spark joins to the groups."""
 
 

@@ -273,7 +273,8 @@ def _audit(groups: OptionGroups) -> None:
         "--fleet",
         default="",
         metavar="DIR",
-        help="folder that fleet wrote: its topics, members, offsets, listed groups, clusters and records",
+        help="folder that fleet wrote: its topics, members, offsets, listed groups, clusters, records, and those about "
+        "the tasks of Kafka Connect and Kafka Streams",
     )
     _sources(groups, source)
     add = groups.input.add_argument
@@ -286,6 +287,26 @@ def _audit(groups: OptionGroups) -> None:
         default="",
         metavar="PATH",
         help="table of the groups that the cluster lists: adds those that no other table shows, such as share groups",
+    )
+    add(
+        "--workers",
+        default="",
+        metavar="PATH",
+        help="workers table: adds findings about the connectors and tasks of Kafka Connect clusters",
+    )
+    add("--connectors", default="", metavar="PATH", help="connectors table (default: the connectors that run)")
+    add(
+        "--streams-members",
+        default="",
+        metavar="PATH",
+        help="streams_members table: adds findings about the tasks of Kafka Streams",
+    )
+    add(
+        "--subtopologies",
+        default="",
+        metavar="PATH",
+        help="subtopologies table of these applications; with --offsets-topic that of classic applications, whose "
+        "topologies are in no topic",
     )
     add("--records", default="", metavar="PATH", help="records table: adds findings about keys")
     add(

@@ -5,16 +5,21 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.validation.fleet import stated_by
 from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.tables.inputs import union
+from rebalance_sim.kafka.group_kinds import CONNECT_TYPE, STREAMS_PROTOCOL, STREAMS_TYPE
 from rebalance_sim.sources.clients_file import unused_entries
+from rebalance_sim.sources.connect.stored_workers import read_workers
 from rebalance_sim.sources.offsets_topic.dump import read_where
 from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, SUPERSEDED, USED, OffsetsTopic
-from rebalance_sim.tables import LISTED_GROUPS, MEMBERS, OFFSETS, TOPICS
+from rebalance_sim.sources.streams.stored import read_stored_streams
+from rebalance_sim.tables import LISTED_GROUPS, MEMBERS, OFFSETS, STREAMS_MEMBERS, SUBTOPOLOGIES, TOPICS, WORKERS
 
 
 def write_offsets_topic(
@@ -40,14 +45,46 @@ def write_offsets_topic(
     run.assumptions = [*found.assumptions, *unused_entries(as_stated.clients, found.members)]
     tables = {TOPICS.name: found.topics, MEMBERS.name: found.members, OFFSETS.name: found.offsets}
     tables[LISTED_GROUPS.name] = found.listed_groups
-    for name, rows in tables.items():
-        run.write(name, rows)
-    _count(run, found, write_rejects(run, found.rejects, options.on_bad_input))
+    written = {name: run.write(name, rows) for name, rows in tables.items()}
+    rejects = [found.rejects, *_write_workers(run, found, written[MEMBERS.name], options.cluster)]
+    rejects += _write_streams(run, found, written, options)
+    _count(run, found, write_rejects(run, union(rejects), options.on_bad_input))
     return _summarise_records(found.records)
 
 
+def _write_workers(run: Run, found: OffsetsTopic, members: DataFrame, cluster: str) -> list[DataFrame]:
+    """Write the workers of Connect clusters, if there are any, and return the rejects."""
+    if found.given is None or members.where(F.col("protocol_type") == CONNECT_TYPE).isEmpty():
+        return []
+    workers, rejects = read_workers(found.given, cluster)
+    count, unread = run.number_of(run.write(WORKERS.name, workers)), run.number_of(rejects)
+    run.count_rows(WORKERS.name, count + unread, count, unread)
+    return [rejects]
+
+
+def _write_streams(
+    run: Run, found: OffsetsTopic, written: Mapping[str, DataFrame], options: Namespace
+) -> list[DataFrame]:
+    """Write the members and subtopologies of applications of Kafka Streams, if there are any; return the rejects."""
+    classic = written[MEMBERS.name].where(F.array_contains("protocols", STREAMS_PROTOCOL))
+    groups = written[LISTED_GROUPS.name].where(F.col("type") == STREAMS_TYPE)
+    if found.given is None or (classic.isEmpty() and groups.isEmpty()):
+        return []
+    stored = read_stored_streams(found.given, options.cluster)
+    given = getattr(options, SUBTOPOLOGIES.name, "")
+    parts = stored.with_subtopologies(run.read(SUBTOPOLOGIES, given, AUTO)) if given else stored
+    # Records of streams groups have not been decoded before: what is wrong with one shows only here.
+    table = F.when(F.col("table") == RECORD, F.lit(STREAMS_MEMBERS.name)).otherwise(F.col("table"))
+    rejects = parts.rejects.withColumn("table", table)
+    unread = Counter(row["table"] for row in rejects.select("table").collect())
+    for of, rows in ((STREAMS_MEMBERS, parts.members), (SUBTOPOLOGIES, parts.subtopologies)):
+        count, rejected = run.number_of(run.write(of.name, rows)), unread[of.name]
+        run.count_rows(of.name, count + rejected, count, rejected)
+    return [rejects]
+
+
 def _topics(run: Run, path: str | None) -> DataFrame | None:
-    return None if path is None else run.read(TOPICS, path, AUTO)
+    return run.read(TOPICS, path, AUTO) if path else None
 
 
 def _count(run: Run, found: OffsetsTopic, rejected: Counter[str]) -> None:

@@ -17,12 +17,12 @@ from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.streams.application import CLASSIC, STREAMS
 from rebalance_sim.engine.streams.classic import ASSUMED_IDS, ASSUMED_OF_CLASSIC
-from rebalance_sim.engine.tables.inputs import fit, no_rejects, rejected, union, usable
+from rebalance_sim.engine.tables.inputs import no_rejects, union
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.offsets_topic.dump import open_dump
-from rebalance_sim.sources.streams.stored_applications import read_applications
-from rebalance_sim.sources.streams.stored_groups import ASSUMED, read_streams_groups
+from rebalance_sim.sources.streams.stored import read_stored_streams
+from rebalance_sim.sources.streams.stored_groups import ASSUMED
 from rebalance_sim.tables import REJECTS, STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_TASKS, SUBTOPOLOGIES, TOPICS
 
 _RECORDS = "offsets_topic"
@@ -81,15 +81,10 @@ def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
     dump = open_dump(spark, options.offsets_topic, properties)
     if dump.lines is not None:
         raise UserError("--offsets-topic: text does not have the tasks of members; give Parquet, or kafka:HOST:PORT")
-    members, subtopologies, rejects = read_streams_groups(dump.records, options.cluster)
-    classic, unread = read_applications(dump.records, options.cluster)
-    unusable = [rejects, unread]
+    stored = read_stored_streams(dump.records, options.cluster)
     if options.subtopologies:
-        given = fit(run.read(SUBTOPOLOGIES, options.subtopologies, options.format), SUBTOPOLOGIES)
-        stored = subtopologies.select("cluster", "group_id").distinct()
-        subtopologies = subtopologies.unionByName(usable(given).join(stored, ["cluster", "group_id"], "anti"))
-        unusable.append(rejected(given, SUBTOPOLOGIES))
-    return Source(members.unionByName(classic), subtopologies, union(unusable), [])
+        stored = stored.with_subtopologies(run.read(SUBTOPOLOGIES, options.subtopologies, options.format))
+    return Source(*stored, [])
 
 
 def _assumed(balance: DataFrame, options: Namespace) -> list[str]:

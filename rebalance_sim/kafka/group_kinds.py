@@ -113,14 +113,17 @@ class KindOfGroup:
 
 SHARE_TYPE = "share"
 """The type of share groups (KIP-932), and the protocol type of their members."""
-OF_GROUP_TYPES = {SHARE_TYPE: GroupKind.SHARE, "streams": GroupKind.STREAMS_GROUP}
+STREAMS_TYPE = "streams"
+"""The type of streams groups (KIP-1071)."""
+STREAMS_PROTOCOL = "stream"
+"""The only protocol of an application over the classic protocol (``StreamsPartitionAssignor.name``)."""
+OF_GROUP_TYPES = {SHARE_TYPE: GroupKind.SHARE, STREAMS_TYPE: GroupKind.STREAMS_GROUP}
 """Kinds of groups by the types whose members are not consumers (``GroupType`` since Kafka 4.0)."""
 CONNECT_TYPE = "connect"
 """The protocol type of the workers of Connect clusters."""
 _OF_PROTOCOL_TYPES = OF_GROUP_TYPES | {CONNECT_TYPE: GroupKind.CONNECT, "sr": GroupKind.SCHEMA_REGISTRY}
 _OF_PROTOCOLS = {
-    # StreamsPartitionAssignor.name(): the only protocol of a Streams application.
-    "stream": GroupKind.STREAMS,
+    STREAMS_PROTOCOL: GroupKind.STREAMS,
     # ConnectProtocolCompatibility. EAGER's protocol, "default", may be the name of a user's assignor as well.
     "compatible": GroupKind.CONNECT,
     "sessioned": GroupKind.CONNECT,

@@ -72,6 +72,13 @@ def test_the_answer_of_the_rest_api(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "workers.json' is not the output of GET /connectors?expand=info&expand=status" in capsys.readouterr().err
 
 
+def test_workers_without_a_table_of_connectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["connect", *TABLES[:2], "--out", f"{tmp_path}/out"]) == 0
+    printed = capsys.readouterr().out
+    assert "read 3 workers, 2 connectors; 0 rows rejected" in printed
+    assert "the configured connectors are those that run" in printed
+
+
 def test_the_workers_of_the_offsets_topic(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,7 +109,6 @@ def test_the_workers_of_the_offsets_topic(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (TABLES[:2], "--connectors: missing; a workers table needs the table of the configured connectors"),
         ([*TABLES, "--settings", "start_ms=5"], "--settings: only allowed with --scenario"),
         ([*TABLES, "--scenario", "deployment"], "deployment is a rollout of Kubernetes; Connect clusters"),
         ([*TABLES, "--scenario", "topic-growth"], "no step can be used"),

@@ -24,6 +24,8 @@ def rebalanced(generation: int, earlier: int, ago_ms: int = 60_000) -> dict[str,
     return {"generation": generation, "earlier_generation": earlier, **times}
 
 
+SHOWN = 2
+"""The weight of groups whose details tests of the page need: it shows those of some groups."""
 COOPERATIVE = ["cooperative-sticky"]
 _CHAIN = {"link-1": 16, "link-2": 12, "link-3": 20, "link-4": 5, "link-5": 25, "link-6": 2, "link-7": 25}
 """Topics with their partitions."""
@@ -35,17 +37,19 @@ _SIXES = [{"topic": topic, "partition": number} for topic in ("six", "six-too") 
 MEMBERS: Rows = [
     *_members("healthy", 3, ["six"], COOPERATIVE),
     *_members("healthy-keys", 3, ["healthy-keys"], COOPERATIVE),
-    *_members("healthy-range", 3, ["six"], ["range"]),
+    *_members("healthy-range", 3, ["six"], ["range"], weight=SHOWN),
     *_members("healthy-roundrobin", 3, ["six"], ["roundrobin"]),
     *_members("healthy-sticky", 3, ["six"], ["sticky"]),
     *_members("healthy-consumer-protocol", 3, ["six"], ["server-uniform"]),
     *_members("healthy-several-topics", 2, ["six", "eight"], COOPERATIVE),
     *_members("healthy-four", 4, ["eight"], COOPERATIVE),
-    *_members("healthy-librdkafka", 3, ["six"], ["range"], client_library="librdkafka", client_version="2.12.0"),
+    *_members("healthy-librdkafka", 3, ["six"], ["range"], client_library="librdkafka", client_version="2.12.0",
+              weight=SHOWN),
     *(row | {"instance_id": row["member_id"]}
       for row in _members("healthy-static", 3, ["six"], COOPERATIVE, session_timeout_ms=60_000)),
     *_members("migration-custom-assignor", 2, ["six"], ["by-lag"]),
-    *_members("migration-library", 3, ["six"], ["range"], client_library="sarama", client_version="1.43.0"),
+    *_members("migration-library", 3, ["six"], ["range"], client_library="sarama", client_version="1.43.0",
+              weight=SHOWN),
     *_members("migration-offline", 3, ["six"], ["roundrobin"], client_library="platformatic-kafka",
               client_version="1.35.0"),
     *_members("migration-brokers", 3, ["six"], COOPERATIVE, cluster="old", client_version="3.9.0"),
@@ -123,6 +127,60 @@ MEMBERS: Rows = [
     *_members("rebalance-storm", 3, ["six"], ["range"], rebalance_timeout_ms=2000),
     *_members("rollout-downtime", 5, ["three-1"], ["range"]),
 ]  # fmt: skip
+
+
+def _workers(group: str, tasks: Sequence[Sequence[int]], **more: Any) -> Rows:
+    """Return the workers of a Connect cluster with these tasks of one connector, which the first worker runs."""
+    known = {"cluster": "new", "group_id": group, "client_version": "4.1.0", "max_delay_ms": 0}
+    known |= {"session_timeout_ms": 10_000}
+    return [
+        known
+        | {"member_id": f"{group}-{number}", "join_order": number, "connectors": ["copy"] if number == 0 else []}
+        | {"tasks": [{"connector": "copy", "task": task} for task in of_worker]}
+        | more
+        for number, of_worker in enumerate(tasks)
+    ]
+
+
+WORKERS: Rows = [
+    *_workers("healthy-connect", [[0, 1], [2, 3]]),
+    *_workers("tasks-not-running", [[0, 1], [2]]),
+    *_workers("tasks-wait-for-delay", [[0], [1]], pending_delay_ms=60_000),
+    *_workers("tasks-imbalanced", [[0, 1, 2, 3], []]),
+    *_workers("more-members-than-tasks", [[0], [1], []]),
+    *_workers("delay-of-lost-tasks", [[0, 1], [2, 3], [4, 5]], max_delay_ms=None),
+]
+"""Workers of Connect clusters, whose members no other table has."""
+_TASKS = {"more-members-than-tasks": 2, "delay-of-lost-tasks": 6}
+CONNECTORS: Rows = [
+    {"cluster": "new", "group_id": group, "connector": "copy", "tasks": _TASKS.get(group, 4)}
+    for group in dict.fromkeys(row["group_id"] for row in WORKERS)
+]
+
+
+def _threads(group: str, tasks: Sequence[tuple[Sequence[int], Sequence[int]]], **more: Any) -> Rows:
+    """Return the threads of an application, one per process, with their active and standby tasks."""
+    return [
+        {"cluster": "new", "group_id": group, "member_id": f"{group}-{number}", "join_order": number}
+        | {"process_id": f"00000000-0000-4000-8000-{number:012d}"}
+        | {role: [{"subtopology": "0", "partition": task} for task in of[place]] for place, role in enumerate(ROLES)}
+        | more
+        for number, of in enumerate(tasks)
+    ]
+
+
+ROLES = ("active", "standby")
+STREAMS_MEMBERS: Rows = [
+    *_threads("healthy-application", [([0, 1, 2], [3, 4, 5]), ([3, 4, 5], [0, 1, 2])]),
+    *_threads("no-standby-replicas", [([0, 1, 2], []), ([3, 4, 5], [])]),
+    *_threads("warm-ups-follow", [([0, 1, 2], []), ([3, 4, 5], [])], protocol="classic"),
+]
+"""Threads of applications of Kafka Streams, whose members no other table has."""
+SUBTOPOLOGIES: Rows = [
+    {"cluster": "new", "group_id": group, "subtopology": "0", "topics": ["six"], "stateful": True}
+    | {"standby_replicas": 1 if group == "healthy-application" else None}
+    for group in dict.fromkeys(row["group_id"] for row in STREAMS_MEMBERS)
+]
 _PARTITIONS = {"one": 1, "one-too": 1, "two": 2, "six": 6, "seven": 7, "eight": 8, "racked": 6, "broken": 4}
 _PARTITIONS |= {"written-by-two": 6, "grown": 6, "hot": 6, "orders": 6, "payments": 9, "healthy-keys": 6}
 _PARTITIONS |= {"growing": 6, "six-too": 6}
@@ -253,6 +311,12 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "rollout-fails": {"session_timeout_ms": 45_000},
     "rollout-unstable": {"rebalance_timeout_ms": 300_000},
     "rebalance-storm": {},
+    "tasks-not-running": {},
+    "tasks-wait-for-delay": {},
+    "tasks-imbalanced": {},
+    "delay-of-lost-tasks": {},
+    "no-standby-replicas": {},
+    "warm-ups-follow": {},
 }
 """By kind, the columns of its group's members that change if its recommendation is followed.
 
@@ -298,6 +362,10 @@ def write_fleet(folder: Path, **changed: Rows) -> list[str]:
         "clusters": CLUSTERS,
         "records": RECORDS,
         "partitions-after": AFTER,
+        "workers": WORKERS,
+        "connectors": CONNECTORS,
+        "streams-members": STREAMS_MEMBERS,
+        "subtopologies": SUBTOPOLOGIES,
         **changed,
     }
     for name, rows in tables.items():

@@ -229,12 +229,15 @@ TIERS = (
     Tier(
         "audits",
         (
+            "tests/commands/test_audit_tasks.py",
             "tests/engine/audit/test_audits.py",
+            "tests/engine/audit/test_connect_clusters.py",
             "tests/engine/audit/test_lags.py",
             "tests/engine/audit/test_leaders_of_older_brokers.py",
             "tests/engine/audit/test_news.py",
             "tests/engine/audit/test_past.py",
             "tests/engine/audit/test_remedies.py",
+            "tests/engine/audit/test_streams_applications.py",
             "tests/report/test_audit.py",
             "tests/report/test_past_rebalances.py",
             "tests/report/test_pasted_commands.py",

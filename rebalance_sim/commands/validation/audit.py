@@ -16,9 +16,25 @@ from rebalance_sim.engine.runs.recorded_runs import recorded_run
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.sources.scenarios import scenario_of
-from rebalance_sim.tables import CLUSTERS, LISTED_GROUPS, MEMBERS, OFFSETS, RECORDS, TIMINGS, TOPICS, TOPICS_AFTER
+from rebalance_sim.tables import (
+    CLUSTERS,
+    CONNECTORS,
+    LISTED_GROUPS,
+    MEMBERS,
+    OFFSETS,
+    RECORDS,
+    STREAMS_MEMBERS,
+    SUBTOPOLOGIES,
+    TIMINGS,
+    TOPICS,
+    TOPICS_AFTER,
+    WORKERS,
+)
 
-_TABLES = (TOPICS.name, MEMBERS.name, OFFSETS.name, LISTED_GROUPS.name, CLUSTERS.name, RECORDS.name)
+_TABLES = (
+    *(TOPICS.name, MEMBERS.name, OFFSETS.name, LISTED_GROUPS.name, CLUSTERS.name, RECORDS.name),
+    *(WORKERS.name, CONNECTORS.name, STREAMS_MEMBERS.name, SUBTOPOLOGIES.name),
+)
 
 
 def validate(options: Namespace, known: KnownFiles) -> None:
@@ -37,6 +53,8 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     if has_source(options):
         validate_source(options, known)
         check_growth(options)
+        if not options.offsets_topic:
+            check_tasks(options)
     elif not options.fleet or known.knows(options.fleet):
         find_tables(LocalFiles(), found)
     known.check_out(found)
@@ -59,6 +77,17 @@ def find_tables(files: Files, options: Namespace) -> None:
             where = f"{options.fleet!r} has no table {name}" if options.fleet else "no fleet is given"
             raise UserError(f"--{name}: {where}; give --fleet, or --topics and --members")
     check_growth(options)
+    check_tasks(options)
+
+
+def check_tasks(options: Namespace) -> None:
+    """Raise UserError for tables about tasks without the members that have them."""
+    if options.connectors and not options.workers:
+        raise UserError("--connectors: needs workers, which run them; give --workers, or --offsets-topic")
+    if options.subtopologies and not options.streams_members:
+        raise UserError(
+            "--subtopologies: needs members, which have their tasks; give --streams-members, or --offsets-topic"
+        )
 
 
 def set_tables(options: Namespace, folder: str, existing: Collection[str]) -> None:

@@ -16,8 +16,6 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     """Raise UserError for a mistake that shows without reading rows."""
     brokers_of(options).rules()
     scenario_played(options)
-    if options.workers and not options.connectors:
-        raise UserError("--connectors: missing; a workers table needs the table of the configured connectors")
     if options.command_config and not options.offsets_topic.startswith(KAFKA):
         raise UserError(f"--command-config: only allowed with --offsets-topic {KAFKA}HOST:PORT")
     if options.rest_output:

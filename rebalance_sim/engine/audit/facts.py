@@ -10,7 +10,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from rebalance_sim.engine.audit.connect_facts import FACTS_OF_CONNECT
 from rebalance_sim.engine.audit.group import COMMITS, LAG_TREND, LAST_HOUR, TopicFacts
+from rebalance_sim.engine.audit.streams_facts import FACTS_OF_STREAMS
 from rebalance_sim.engine.audit.topic_keys import key_facts
 from rebalance_sim.engine.groups.group_batches import collect_members
 from rebalance_sim.engine.groups.group_plan import GroupPlan
@@ -44,6 +46,8 @@ FACTS = {
     LAG_TREND: ("furthest", "slowest", "growing", "growing_partitions", "growing_records"),
     LISTED_GROUPS.name: ("type", "protocol_type", "state", "members"),
     LAST_HOUR: ("generations", "first_ms", "last_ms", "causes", "rebalances", "generation", "prevented"),
+    **FACTS_OF_CONNECT,
+    **FACTS_OF_STREAMS,
 }
 """Columns of the tables that an audit reads beside members."""
 _ABOUT_CLIENTS = "consumers"
@@ -54,9 +58,11 @@ def group_facts(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """Return the rows about groups, by the table that they come from: ``cluster, group_id, COLUMNS``.
 
     ``tables`` are members, and some of offsets, ``expiring_offsets``, ``topic_lag``, ``lag_trend``, listed groups
-    (usable rows), rejects, and ``last_hour``, whose other groups are left out: they were only in the past.
+    (usable rows), those about Connect clusters and Kafka Streams, rejects, and ``last_hour``, whose other groups are
+    left out: they were only in the past.
     """
-    found = {name: tables[name] for name in (TOPIC_LAG.name, LAG_TREND, LISTED_GROUPS.name) if name in tables}
+    as_given = (TOPIC_LAG.name, LAG_TREND, LISTED_GROUPS.name, *FACTS_OF_CONNECT, *FACTS_OF_STREAMS)
+    found = {name: tables[name] for name in as_given if name in tables}
     if REJECTS.name in tables:
         found[REJECTS.name] = _counted_rejects(tables[REJECTS.name])
     if OFFSETS.name in tables:

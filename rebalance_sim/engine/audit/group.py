@@ -16,14 +16,25 @@ from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.clients import JAVA, LIBRARIES
 from rebalance_sim.kafka.clients.assumed_protocols import SHOW_ELECTED
 from rebalance_sim.kafka.clients.library import ClientLibrary
-from rebalance_sim.kafka.group_kinds import OF_GROUP_TYPES, GroupKind, GroupSigns, KindOfGroup, kind_of_group
+from rebalance_sim.kafka.group_kinds import (
+    CONNECT_TYPE,
+    OF_GROUP_TYPES,
+    STREAMS_PROTOCOL,
+    STREAMS_TYPE,
+    GroupKind,
+    GroupSigns,
+    KindOfGroup,
+    kind_of_group,
+)
 from rebalance_sim.kafka.migration import MigratingGroup, Migration, Verdict, migration
 from rebalance_sim.kafka.workloads import workload
 from rebalance_sim.releases import SERVER_ASSIGNORS, SHARE_ASSIGNORS, KafkaVersion
 from rebalance_sim.tables import (
     ADVICE,
     BALANCE,
+    CLASSIC,
     COMPARISON,
+    CONNECTORS,
     COSTS,
     ELECTIONS,
     EXPIRING_OFFSETS,
@@ -34,8 +45,11 @@ from rebalance_sim.tables import (
     MIGRATION_COSTS,
     OFFSETS,
     REJECTS,
+    STREAMS_BALANCE,
+    STREAMS_MEMBERS,
     TOPIC_LAG,
     WITHOUT_MEMBERS_STATES,
+    WORKERS,
 )
 
 Row = Mapping[str, Any]
@@ -43,6 +57,8 @@ RowsByTable = Mapping[str, Sequence[Row]]
 """Rows about one group by their table, in any order."""
 _WITH_MEMBERS = (MEMBERS.name, "groups", "offsets_topic")
 """Tables of rejects whose rows may have members: the description of a group, and a record, have all of the group's."""
+_OF_MEMBERS = (MEMBERS.name, WORKERS.name, STREAMS_MEMBERS.name)
+"""Tables with a row per member."""
 _UNREAD = "none of its members could be read"
 _UNDESCRIBED = "it is listed, but nothing shows its members"
 TOPIC_OWNERS = "topic_owners"
@@ -114,6 +130,8 @@ class Group:
             return None
         if self.election:
             return self.election["members"]
+        if self.has_tasks:
+            return len(self.workers or self.streams_members)
         if self.has_unseen_members and self.listed:
             return self.listed["members"]
         return len(self.members)
@@ -123,8 +141,36 @@ class Group:
         """Whether nothing is known of the group: its members, or all rows that name it, were rejected."""
         if self.election is not None or (self.listed and self.listed["type"] in OF_GROUP_TYPES):
             return False
+        if self.has_tasks:
+            return False
         may_have_members = any(row["table"] in _WITH_MEMBERS for row in self.rows[REJECTS.name])
         return may_have_members or bool(self.rows[REJECTS.name] and not self.rows[OFFSETS.name])
+
+    @property
+    def workers(self) -> Sequence[Row]:
+        """Its workers, if it is a Connect cluster whose workers are known."""
+        return self.rows[WORKERS.name]
+
+    @property
+    def is_played(self) -> bool:
+        """Whether it is a Connect cluster whose workers or configured connectors are known."""
+        return bool(self.workers or self.rows[CONNECTORS.name])
+
+    @property
+    def streams_members(self) -> Sequence[Row]:
+        """Its members, if it is an application of Kafka Streams whose tasks are known."""
+        return self.rows[STREAMS_MEMBERS.name]
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether it shares tasks, not partitions, and they are known."""
+        return bool(self.is_played or self.streams_members)
+
+    @property
+    def tasks_error(self) -> str | None:
+        """Why the tasks of an application of Kafka Streams have no predicted assignment; None if they have one."""
+        row = self._only(STREAMS_BALANCE.name)
+        return row["error"] if row and self.streams_members else None
 
     @property
     def listed(self) -> Row | None:
@@ -306,7 +352,7 @@ class Group:
     @property
     def rejected(self) -> int:
         """The number of its members' rows that cannot be used; the coordinator refuses none of these members."""
-        of_members = sum(row["rows"] for row in self.rows[REJECTS.name] if row["table"] == MEMBERS.name)
+        of_members = sum(row["rows"] for row in self.rows[REJECTS.name] if row["table"] in _OF_MEMBERS)
         return max(of_members - len(self.refused), 0)
 
     @property
@@ -377,6 +423,11 @@ class Group:
         has_offsets = bool(self.rows[OFFSETS.name])
         listed = self.listed or {"protocol_type": None, "type": None}
         types += [listed["protocol_type"]] if listed["protocol_type"] else []
+        types += [CONNECT_TYPE] if self.is_played else []
+        if any(member["protocol"] == CLASSIC for member in self.streams_members):
+            protocols = [STREAMS_PROTOCOL]
+        elif self.streams_members:
+            listed = {**listed, "type": STREAMS_TYPE}
         signs = GroupSigns(self.group_id, types, protocols, clients, len(members), listed["type"], has_offsets)
         found = kind_of_group(replace(signs, never_had_members=listed["protocol_type"] == ""))
         if found.kind in (GroupKind.OFFSETS_ONLY, GroupKind.FLINK) and self.has_unseen_members:

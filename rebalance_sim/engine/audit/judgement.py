@@ -9,7 +9,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, owned_now, risks, rollouts
+from rebalance_sim.engine.audit import (
+    balance,
+    connect_clusters,
+    elections,
+    keys,
+    leaders,
+    migration,
+    owned_now,
+    risks,
+    rollouts,
+    streams_applications,
+)
 from rebalance_sim.engine.audit.changes import (
     CLASSIC_ONLY,
     impossible_settings,
@@ -48,6 +59,12 @@ def _balance(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield from owned_now.findings(group, thresholds)
 
 
+def _tasks(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the findings about groups that share tasks, not partitions."""
+    yield from connect_clusters.findings(group, thresholds)
+    yield from streams_applications.findings(group, thresholds)
+
+
 FAMILIES = {
     "migration": Family(migration.KINDS, migration.findings),
     "elections": Family(elections.KINDS, elections.findings),
@@ -56,6 +73,7 @@ FAMILIES = {
     "risks": Family(risks.KINDS, risks.findings),
     "keys": Family(keys.KINDS, keys.findings),
     "rollouts": Family(rollouts.KINDS, rollouts.findings),
+    "tasks": Family((*connect_clusters.KINDS, *streams_applications.KINDS), _tasks),
 }
 _OF_SERVICES = ("elections", "balance", "rollouts")
 """Families of findings whose advice only the owner of consumers can follow."""

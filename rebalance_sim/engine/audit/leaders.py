@@ -55,6 +55,8 @@ OTHER_KIND_PREDICTED = replace(
     OTHER_KIND, description="{what} ({evidence}): its assignment is predicted, but neither its lag nor its rollouts"
 )
 """If the kind has an assignor that is known."""
+TASKS_NOT_PREDICTED = replace(OTHER_KIND, description="{what} ({evidence}): no assignment is predicted: {problem}")
+"""If the tasks of its members are known."""
 DECIDES = Kind(
     "leader-decides-assignment",
     Severity.WARNING,
@@ -84,10 +86,14 @@ KINDS = (CANNOT_READ, FAILS, UNPREDICTABLE, NOT_PREDICTED, OTHER_KIND, NOT_CONSU
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about the leader of a group."""
     if group.kind.kind in WITHOUT_PREDICTION:
+        if group.has_tasks and group.tasks_error is None:
+            return
         confidence = Confidence.CERTAIN if group.kind.is_certain else Confidence.ASSUMED
         names = {"what": WITHOUT_PREDICTION[group.kind.kind], "evidence": group.kind.evidence}
+        names["problem"] = str(group.tasks_error)
         figures = {} if group.accepted is None else {"members": group.accepted}
         kind = OTHER_KIND if group.balance is None else OTHER_KIND_PREDICTED
+        kind = TASKS_NOT_PREDICTED if group.has_tasks else kind
         yield Finding(kind, figures, names, confidence=confidence)
         return
     if group.balance is not None and group.balance["unconsumed"]:

@@ -1,6 +1,6 @@
 """Simulates Connect clusters in Spark's workers, and returns the rows of the output tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,27 +97,32 @@ class ConnectPlan:
             played = setup.with_delay(max_delay_ms).played(self.scenario, seed)
             row = {"max_delay_ms": max_delay_ms, "current": max_delay_ms == current, **_downtime(played)}
             rows.append(row | {"unassigned": len(played.downtimes.down)})
-        best = min(
-            rows,
-            key=lambda row: (
-                row["unassigned"],
-                row["downtime_ms"],
-                row["started"],
-                not row["current"],
-                -row["max_delay_ms"],
-            ),
-        )
+        best = best_delay(rows)
         now = next(row["downtime_ms"] for row in rows if row["current"])
-        longest_start_ms = _longest_start_ms(best, rows)
+        start_ms = longest_start_ms(best, rows)
         return [
             row
             | {"saved_downtime_ms": now - row["downtime_ms"], "best": row is best}
-            | {"best_up_to_start_ms": longest_start_ms if row is best else None}
+            | {"best_up_to_start_ms": start_ms if row is best else None}
             for row in rows
         ]
 
 
-def _longest_start_ms(best: dict[str, Any], rows: Rows) -> int | None:
+def best_delay(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the row of ``connect_advice`` with the least downtime, if nothing is left unassigned."""
+    return min(
+        rows,
+        key=lambda row: (
+            row["unassigned"],
+            row["downtime_ms"],
+            row["started"],
+            not row["current"],
+            -row["max_delay_ms"],
+        ),
+    )
+
+
+def longest_start_ms(best: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> int | None:
     """Return how long a start may take until a delay with fewer starts has less downtime; None if none can."""
     turning_points = [
         (row["downtime_ms"] - best["downtime_ms"]) // (best["started"] - row["started"])

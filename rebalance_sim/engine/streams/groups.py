@@ -57,8 +57,12 @@ class StreamsPlan:
 
     def rows(self, members: DataFrame, subtopologies: DataFrame, topics: DataFrame) -> DataFrame:
         """Return the rows of all tables, from fitted inputs."""
-        counted = _with_tasks(usable(subtopologies), usable(topics))
-        groups = _collected(usable(members), STREAMS_MEMBERS.names, "members").join(
+        return self.rows_of(usable(members), usable(subtopologies), usable(topics))
+
+    def rows_of(self, members: DataFrame, subtopologies: DataFrame, topics: DataFrame) -> DataFrame:
+        """Return the rows of all tables, from the usable rows of inputs."""
+        counted = _with_tasks(subtopologies, topics)
+        groups = _collected(members, STREAMS_MEMBERS.names, "members").join(
             _collected(counted, [*SUBTOPOLOGIES.names, *_COUNTED], "subtopologies"), [*_KEYS], "full"
         )
         return map_batches(

@@ -22,6 +22,7 @@ from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.audits.ownership import Owned, OwnedPartitions, Partition, Picture, owners
 from rebalance_sim.report.audits.reproduction import call_of, command_of, options_now
 from rebalance_sim.report.audits.restarts import Restart, restarts, settings_of_consumers
+from rebalance_sim.report.audits.shared_tasks import SharedTasks, shared_tasks
 from rebalance_sim.report.audits.topic_lags import GroupLags, TopicLags
 from rebalance_sim.report.page import Table
 from rebalance_sim.tables import COMPARISON, ELECTIONS, FINDINGS, MEMBER_LAG, MEMBERS, REJECTS, VERDICTS
@@ -116,6 +117,8 @@ class GroupDetails:
     membership: Membership | None
     assignors: Table | None
     restart: Restart | None
+    tasks: SharedTasks | None
+    """What its members share instead of partitions; None for groups of consumers."""
 
 
 def group_details(
@@ -170,6 +173,7 @@ class _Details:
         self.past = past_of_groups(audited.history, keys)
         self.topics = GroupLags(audited, rows, rules)
         self.restarts = restarts(audited, rows, verdicts, rules, named)
+        self.tasks = shared_tasks(audited, keys)
 
     def _predict(self, rules: Audit) -> None:
         """Read the members, and predict who owns what."""
@@ -203,6 +207,7 @@ class _Details:
             self._membership(row, election),
             self._assignors(row),
             self.restarts.get(row.key),
+            self.tasks.get(row.key),
         )
 
     def _views(self, rows: Iterable[Row]) -> Iterator[FindingView]:

@@ -1,6 +1,7 @@
 """Read ``__consumer_offsets`` from a Parquet dump, from the console consumer's output, or from brokers."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JError
@@ -58,7 +59,7 @@ def read_where(
     if dump.lines is not None:
         return read_printed_offsets_topic(dump.lines, **options)
     try:
-        return read_offsets_topic(dump.records, **options)
+        return replace(read_offsets_topic(dump.records, **options), given=dump.records)
     except (PySparkException, Py4JError, OSError) as problem:
         raise UserError(f"cannot read the dump {where!r}: {first_line(problem)}") from problem
 

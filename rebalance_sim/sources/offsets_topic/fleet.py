@@ -148,6 +148,8 @@ class OffsetsTopic:
     """A sentence for each kind of assumption."""
     records: dict[str, dict[str, int]]
     """The number of records by type and status."""
+    given: DataFrame | None = None
+    """The records as they were read; None if a formatter has printed them, which loses what other protocols send."""
 
 
 def read_offsets_topic(

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
+from rebalance_sim.kafka.group_kinds import STREAMS_PROTOCOL
 from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment, decode_subscription
 from rebalance_sim.kafka.wire.offsets_topic import GroupMember, GroupMetadata, RecordType, decode_key, decode_value
 from rebalance_sim.kafka.wire.readable import SchemaError
@@ -27,8 +28,6 @@ from rebalance_sim.tables import REJECTS, STREAMS_MEMBERS, struct
 _ROW = struct({"member": STREAMS_MEMBERS.schema, "reject": REJECTS.schema})
 _GROUP_PREFIX = RecordType.GROUP_METADATA.to_bytes(2)
 _CONSUMERS = "consumer"
-_PROTOCOL = "stream"
-"""The name of Kafka Streams' assignor (``StreamsPartitionAssignor.name``)."""
 
 
 def read_applications(records: DataFrame, cluster: str) -> tuple[DataFrame, DataFrame]:
@@ -57,7 +56,7 @@ def _rows(key: bytes, value: bytes, cluster: str) -> Iterable[dict[str, Any]]:
     except SchemaError:
         # Of which kind of group it is shows after it is decoded; fleet rejects it.
         return
-    if not isinstance(group, GroupMetadata) or (group.protocol_type, group.protocol) != (_CONSUMERS, _PROTOCOL):
+    if not isinstance(group, GroupMetadata) or (group.protocol_type, group.protocol) != (_CONSUMERS, STREAMS_PROTOCOL):
         return
     for member in group.members:
         row: dict[str, Any] = {"cluster": cluster, "group_id": group_id, "member_id": member.member_id}

@@ -11,10 +11,12 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from rebalance_sim.cli import main
 from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.engine.audit.changes import how_to_roll_out, is_possible
+from rebalance_sim.engine.audit.connect_facts import FACTS_OF_CONNECT
 from rebalance_sim.engine.audit.finding import Finding
 from rebalance_sim.engine.audit.group import COMMITS, LAG_TREND, LAST_HOUR, OWNED_NOW, TOPIC_OWNERS, Group, TopicFacts
 from rebalance_sim.engine.audit.judgement import FAMILIES, recommended_settings
 from rebalance_sim.engine.audit.rollouts import SAVED
+from rebalance_sim.engine.audit.streams_facts import FACTS_OF_STREAMS
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.tables import (
@@ -24,10 +26,9 @@ from rebalance_sim.tables import (
     COSTS,
     ELECTIONS,
     FINDINGS,
-    LISTED_GROUPS,
+    INPUTS,
     MEMBERS,
     MIGRATION_COSTS,
-    OFFSETS,
     OUTPUTS,
     VERDICTS,
 )
@@ -37,7 +38,10 @@ from tests.support.rows import table
 
 DOCS = Path(__file__).parents[3] / "docs"
 BY_LAG = DOCS / "examples" / "by_lag.py"
-USUAL = {"migration-possible", "rollout-cost", "rollout-choice-depends", "library-change-refused"}
+USUAL = {
+    *("migration-possible", "rollout-cost", "rollout-choice-depends", "library-change-refused"),
+    *("restart-of-workers", "stop-of-process"),
+}
 """Notes about nearly every group."""
 ALSO = {
     "migration-custom-assignor": {"assignment-unknown"},
@@ -54,10 +58,11 @@ ALSO = {
     "rollout-fails": {"rollout-downtime", "migration-fails"},
     "rollout-unstable": {"rebalance-storm", "rollout-downtime"},
     "shared-instance-id": {"rollout-fails", "migration-fails"},
+    "warm-ups-follow": {"no-standby-replicas"},
 }
 """Further findings about the group of a kind, which are right as well."""
-SEEN = (COMMITS, LAG_TREND, LAST_HOUR, OWNED_NOW, TOPIC_OWNERS)
-"""Rows about groups that no table has."""
+SEEN = (COMMITS, LAG_TREND, LAST_HOUR, OWNED_NOW, TOPIC_OWNERS, *FACTS_OF_CONNECT, *FACTS_OF_STREAMS)
+"""Rows about groups that no output has."""
 KINDS = {kind.name: kind for family in FAMILIES.values() for kind in family.kinds}
 ELSEWHERE = {"rollout-deadlock", "migration-fails", "lag-grows"}
 """Kinds without a group of their own: a test below has the scenario of one, other groups show the second, and the third
@@ -265,8 +270,8 @@ def test_an_assumed_library_is_named_where_a_verdict_or_a_setting_depends_on_it(
 def test_check_limits_the_findings_of_a_severity(audited: Audited, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(audited.out)
     assert main(["check", "--runs", out, "--max-findings", "error=0"]) == 3
-    assert "failed: findings error = 11, limit 0 (" in capsys.readouterr().out
-    assert main(["check", "--runs", out, "--max-findings", "error=11,warning=100"]) == 0
+    assert "failed: findings error = 12, limit 0 (" in capsys.readouterr().out
+    assert main(["check", "--runs", out, "--max-findings", "error=12,warning=100"]) == 0
     assert main(["check", "--runs", out, "--max-findings", "fatal=0"]) == 2
     assert "--max-findings: 'fatal' is not known; allowed: error, warning, note" in capsys.readouterr().err
     assert main(["check", "--runs", out, "--max-findings", "error"]) == 2
@@ -281,7 +286,7 @@ def group_of(**rows: Mapping[str, Any]) -> Group:
     election = {**dict.fromkeys(ELECTIONS.names), "type": "classic", "members": 2, "protocol": "range"}
     election |= {"votes": [("range", 2)], "candidates": ["range"], "leader_id": "a", "refused": []}
     given = {name: [row] for name, row in rows.items()}
-    empty_tables: dict[str, Any] = {name: [] for name in (*OUTPUTS, OFFSETS.name, LISTED_GROUPS.name, *SEEN)}
+    empty_tables: dict[str, Any] = {name: [] for name in (*OUTPUTS, *INPUTS, *SEEN)}
     tables = empty_tables | {MEMBERS.name: members, ELECTIONS.name: [election]}
     return Group("c", "g", tables | given, Brokers(), TopicFacts())
 

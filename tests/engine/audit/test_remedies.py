@@ -7,7 +7,7 @@ To write docs/remedies.md again:
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,35 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from rebalance_sim.api.connect import simulate_connect
+from rebalance_sim.api.streams import assign_streams
 from rebalance_sim.cli import main
+from rebalance_sim.engine.audit.connect_clusters import MAX_DELAY
 from rebalance_sim.engine.audit.judgement import FAMILIES
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.group_kinds import SETTINGS_PREFIX
+from rebalance_sim.tables import CONNECTORS as CONNECTORS_TABLE
+from rebalance_sim.tables import STREAMS_MEMBERS as STREAMS_MEMBERS_TABLE
+from rebalance_sim.tables import SUBTOPOLOGIES as SUBTOPOLOGIES_TABLE
+from rebalance_sim.tables import TOPICS as TOPICS_TABLE
+from rebalance_sim.tables import WORKERS as WORKERS_TABLE
 from tests.engine.audit.test_audits import BY_LAG, DOCS, ELSEWHERE, KINDS, Audited
-from tests.support.audited_fleet import FOLLOWED, OFFSETS, followed_tables, write_fleet
+from tests.support.audited_fleet import (
+    CONNECTORS,
+    FOLLOWED,
+    OFFSETS,
+    ROLES,
+    STREAMS_MEMBERS,
+    SUBTOPOLOGIES,
+    TOPICS,
+    WORKERS,
+    Rows,
+    followed_tables,
+    write_fleet,
+)
 from tests.support.audited_fleet import MEMBERS as FLEET
 from tests.support.remedied_groups import CONSUMERS, SINK, Case, by_settings, cases, settings_of
+from tests.support.rows import table
 
 pytestmark = pytest.mark.scale
 
@@ -32,6 +53,9 @@ WITHOUT_REMEDY = {
     "topic-on-one-host": "no assignor takes hosts into account",
     "other-kind-of-group": "says what is not predicted",
     "lag-without-assignment": "too little lag to act on",
+    "more-members-than-tasks": "idle members take over when others stop",
+    "stop-of-process": "says what a stop costs; no-standby-replicas recommends what reduces it",
+    "restart-of-workers": "says what a restart costs; delay-of-lost-tasks recommends what reduces it",
     "no-members": "a group that has ended loses its offsets rightly",
     "regular-expression": "says what a new topic changes",
     "rollout-cost": "says what a rollout costs; rollout-downtime recommends what reduces it",
@@ -54,6 +78,9 @@ STATED = {
 """By kind of a finding that a remedy may lead to, how the recommendation states it."""
 REMAIN = {"migration-custom-assignor": {"migration-offline"}}
 """By kind, further obstacles that its remedy leaves."""
+SHARING = dict.fromkeys((row["group_id"] for row in WORKERS), "Connect clusters")
+SHARING |= dict.fromkeys((row["group_id"] for row in STREAMS_MEMBERS), "Kafka Streams")
+_MOST_REBALANCES = 10
 OF_ROLLOUTS = {kind.name for kind in FAMILIES["rollouts"].kinds}
 CASES = cases()
 TABLES = {"members": [*FLEET, *(row for case in CASES for row in case.members)]}
@@ -95,9 +122,65 @@ def remedied(spark: SparkSession, audited: Audited, tmp_path_factory: pytest.Tem
         advised = settings_of(case, settings.get((case.group, case.kind)))
         tables["members"] += case.remedy(case.members, advised)
         tables["offsets"] += case.offsets if case.offsets_after is None else case.offsets_after
+    tables["workers"] = [
+        *rebalanced_workers(spark),
+        *_with_delay(settings["delay-of-lost-tasks", "delay-of-lost-tasks"]),
+    ]
+    tables["subtopologies"] = [row | {"standby_replicas": 1} for row in SUBTOPOLOGIES]
+    tables["streams-members"] = caught_up(spark, STREAMS_MEMBERS, tables["subtopologies"])
     spark.sparkContext.addPyFile(str(BY_LAG))
     folder = tmp_path_factory.mktemp("remedies") / "after"
     return Audited(spark, folder, "--assignors", f"{BY_LAG.stem}:ByLag", **tables)
+
+
+def _with_delay(settings: Mapping[str, str]) -> Rows:
+    """Return the workers for whom another delay is recommended, with it."""
+    changed = {"max_delay_ms": int(settings[MAX_DELAY])}
+    return [row | changed for row in WORKERS if row["group_id"] == "delay-of-lost-tasks"]
+
+
+def rebalanced_workers(spark: SparkSession) -> Rows:
+    """Return the workers of the other clusters after the rebalance that their findings recommend."""
+    workers = [row for row in WORKERS if row["group_id"] != "delay-of-lost-tasks"]
+    played = simulate_connect(table(spark, WORKERS_TABLE, workers), table(spark, CONNECTORS_TABLE, CONNECTORS))
+    runs: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for row in played.task_assignments.collect():
+        runs[row["group_id"], row["worker"]].append((row["connector"], row["task"]))
+    return [
+        row
+        | {
+            "pending_delay_ms": None,
+            "connectors": [name for name, task in runs[row["group_id"], row["member_id"]] if task is None],
+        }
+        | {
+            "tasks": [
+                {"connector": name, "task": task}
+                for name, task in runs[row["group_id"], row["member_id"]]
+                if task is not None
+            ]
+        }
+        for row in workers
+    ]
+
+
+def caught_up(spark: SparkSession, threads: Rows, subtopologies: Rows) -> Rows:
+    """Return threads after the next rebalances: warm-up tasks catch up before each, until none is left."""
+    topics, parts = table(spark, TOPICS_TABLE, TOPICS), table(spark, SUBTOPOLOGIES_TABLE, subtopologies)
+    for _ in range(_MOST_REBALANCES):
+        assigned = assign_streams(table(spark, STREAMS_MEMBERS_TABLE, threads), parts, topics, kafka_version="4.3")
+        tasks = assigned.streams_tasks.collect()
+        threads = [row | {role: _tasks(tasks, row["member_id"], role) for role in ROLES} for row in threads]
+        if not any(row["probing"] for row in assigned.streams_balance.collect()):
+            return threads
+    raise AssertionError("tasks still warm up")
+
+
+def _tasks(rows: Iterable[Any], member: str, role: str) -> Rows:
+    return [
+        {"subtopology": row["subtopology"], "partition": row["partition"]}
+        for row in rows
+        if (row["member_id"], row["role"]) == (member, role)
+    ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
@@ -156,7 +239,7 @@ def test_recommendations_name_settings_of_the_groups_own_library(audited: Audite
     for member in TABLES["members"]:
         libraries[member["group_id"]] |= set((member.get("client_library") or "java").split(";"))
     wrong = []
-    for row in audited.findings:
+    for row in (row for row in audited.findings if row["family"] != "tasks"):
         own = {name for library in libraries[row["group_id"]] for name in OWN_NAMES[library]}
         prefix = SETTINGS_PREFIX.get(audited.verdicts[row["group_id"]]["group_kind"], "")
         said = {
@@ -178,6 +261,7 @@ def page(findings: Iterable[Any]) -> str:
         is_about = row["kind"] == case.kind if case else row["kind"] == row["group_id"]
         if is_about and text:
             members = "sink connectors" if case and case.group_kind == SINK else case.library if case else "any library"
+            members = SHARING.get(row["group_id"], members)
             said[row["kind"]][text].append(members)
     lines = []
     for kind in KINDS:

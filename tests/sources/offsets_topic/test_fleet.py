@@ -562,17 +562,19 @@ def test_the_job_writes_its_tables(spark: SparkSession, tmp_path: Path, capsys: 
     arguments = ["fleet", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out"]
     assert main([*arguments, "--topics", f"{tmp_path}/topics.json"]) == 0
     record = json.loads((tmp_path / "out/_run.json").read_text())
-    assert record["rows"]["in"] == {"offsets_topic": 26, "members": 9}
-    assert record["rows"]["used"] == {"offsets_topic": 22, "members": 8}
-    assert record["rows"]["rejected"] == {"offsets_topic": 4, "members": 1}
-    assert record["rows"]["out"] == {"topics": 1, "members": 9, "offsets": 2, "listed_groups": 2, "rejects": 5}
+    of_streams, none = {"streams_members": 1, "subtopologies": 0}, {"streams_members": 0, "subtopologies": 0}
+    assert record["rows"]["in"] == of_streams | {"offsets_topic": 26, "members": 9, "workers": 1}
+    assert record["rows"]["used"] == {**none, "offsets_topic": 22, "members": 8, "workers": 0}
+    assert record["rows"]["rejected"] == of_streams | {"offsets_topic": 4, "members": 1, "workers": 1}
+    tables = {"topics": 1, "members": 9, "offsets": 2, "listed_groups": 2, "workers": 0, "rejects": 7}
+    assert record["rows"]["out"] == tables | none
     assert record["rows"]["records"]["offset commit"] == {"tombstone": 1, "used": 2, "superseded": 2}
     printed = capsys.readouterr().out
     assert "wrote 1 topic, 9 members, 2 offsets, 2 listed groups" in printed
-    assert "read 26 rows of offsets_topic, 9 members; 5 rows rejected" in printed
+    assert "26 rows of offsets_topic, 9 members; 7 rows rejected" in printed
 
     assert main([*arguments, "--on-bad-input", "fail"]) == USER_ERROR
-    assert "rejected rows: 6" in capsys.readouterr().err
+    assert "rejected rows: 8" in capsys.readouterr().err
     assert not (tmp_path / "out/_run.json").exists()
 
 

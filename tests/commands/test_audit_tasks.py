@@ -1,0 +1,74 @@
+"""Groups that share tasks, in audits: read from __consumer_offsets, judged, and shown on the page."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rebalance_sim.cli import USER_ERROR, main
+from rebalance_sim.kafka.wire.streams_protocol import TaskId
+from tests.support.cluster.live_set_ups import OFFSETS_RECORD
+from tests.support.connect_records import record_of, worker_member
+from tests.support.streams_application_records import record_of as application_of
+from tests.support.streams_application_records import thread
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
+
+@pytest.mark.scale
+def test_an_audit_of_the_offsets_topic_judges_its_connect_clusters(
+    spark: SparkSession, small_runs: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tasks 0 and 2 run, so that there is a task 1; the workers of the other cluster run nothing at all."""
+    gap = record_of("gap", [worker_member("a", told=[("c", -1), ("c", 0)]), worker_member("b", told=[("c", 2)])])
+    idle = record_of("idle", [worker_member("a"), worker_member("b")])
+    records = [(*record, 0, offset) for offset, record in enumerate((gap, idle))]
+    spark.createDataFrame(records, OFFSETS_RECORD).write.parquet(f"{tmp_path}/dump")
+    arguments = ["audit", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "gap: 1 of 4 connectors and tasks run on no worker: c-1 (assumed)" in printed
+    verdicts = {row["group_id"]: row for row in spark.read.parquet(f"{tmp_path}/out/verdicts").collect()}
+    assert (verdicts["gap"]["kind"], verdicts["idle"]["kind"]) == ("tasks-not-running", "more-members-than-tasks")
+    page = (tmp_path / "out/report.html").read_text()
+    assert page.count("Workers, and what each runs") == 1
+    assert "configured connectors are those that run" in page
+
+    assert main(["audit", "--fleet", f"{tmp_path}/out/fleet", "--out", f"{tmp_path}/again"]) == 0
+    assert "gap: 1 of 4 connectors and tasks run on no worker: c-1 (assumed)" in capsys.readouterr().out
+
+
+@pytest.mark.scale
+def test_an_audit_of_the_offsets_topic_judges_its_classic_applications(
+    spark: SparkSession, small_runs: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their topologies are in no topic: without them, only what threads have now is judged."""
+    tasks = [TaskId(0, partition) for partition in range(4)]
+    record = application_of("totals", [thread("a", 1, tasks), thread("b", 2)])
+    spark.createDataFrame([(*record, 0, 0)], OFFSETS_RECORD).write.parquet(f"{tmp_path}/dump")
+    topology = {"group_id": "totals", "subtopology": "0", "topics": ["orders"], "stateful": True}
+    for name, row in (("topics", {"topic": "orders", "partitions": 4}), ("subtopologies", topology)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(row) + "\n")
+    arguments = ["audit", "--offsets-topic", f"{tmp_path}/dump", "--topics", f"{tmp_path}/topics.json"]
+    assert main([*arguments, "--out", f"{tmp_path}/without"]) == 0
+    assert "totals: 0 to 4 active tasks per thread, 2 if they were spread evenly" in capsys.readouterr().out
+    kinds = [row["kind"] for row in spark.read.parquet(f"{tmp_path}/without/findings").collect()]
+    assert sorted(set(kinds) & {"other-kind-of-group", "no-standby-replicas"}) == ["other-kind-of-group"]
+
+    given = ["--subtopologies", f"{tmp_path}/subtopologies.json", "--out", f"{tmp_path}/with"]
+    assert main([*arguments, *given]) == 0
+    printed = capsys.readouterr().out
+    assert "4 stateful tasks restore state from changelog topics on other processes: no task has a standby" in printed
+    assert "-> Set num.standby.replicas=1 in all processes" in printed
+    page = (tmp_path / "with/report.html").read_text()
+    assert "Processes and threads" in page
+
+
+def test_connectors_and_topologies_need_members(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    connectors = f"{EXAMPLES}/connect/connectors.json"
+    for source in (["--kafka-tools", f"{EXAMPLES}/kafka-4.3.1"], ["--topics", connectors, "--members", connectors]):
+        assert main(["audit", *source, "--connectors", connectors, "--out", f"{tmp_path}/out"]) == USER_ERROR
+        assert (
+            "--connectors: needs workers, which run them; give --workers, or --offsets-topic" in capsys.readouterr().err
+        )
