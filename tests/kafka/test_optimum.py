@@ -126,7 +126,7 @@ def test_no_assignment_of_a_small_group_is_better(seed: int) -> None:
     groups = [random_small_group(rng) for _ in range(SMALL)]
     optimum = Batch(groups).best()
     expect(optimum, [best_of_all(group) for group in groups])
-    assert sum(map(wants_differ, groups)) > SMALL // 2
+    assert sum(map(wants_differ, groups)) > SMALL // 3
     assert (optimum.moved > 0).sum() > SMALL // 4
     assert (optimum.max > optimum.min + 1).sum() > SMALL // 4
 
