@@ -51,7 +51,6 @@ WITHOUT_SUBSCRIBER = Kind(
     "partition ({where}){age}",
     "If the group should consume {them}, see why its members do not subscribe to {them}.{otherwise}",
     decisive="max_partition_lag",
-    matter="lag",
     needs=OFFSETS.name,
 )
 ABOVE_END = Kind(
@@ -63,7 +62,6 @@ ABOVE_END = Kind(
     "{stop}set the offsets there (kafka-consumer-groups.sh --reset-offsets). Otherwise auto.offset.reset decides: with "
     "latest, a consumer skips what has been written since.",
     decisive="max_negative",
-    matter="lag",
     needs=OFFSETS.name,
 )
 KINDS = (LARGE_LAG, GROWS, WITHOUT_SUBSCRIBER, ABOVE_END, LAG)
