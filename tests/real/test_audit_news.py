@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 TOPICS = {"orders": 6, "grows": 4}
 RECORDS = 12_000
-"""In the first partition of orders; the limit of a large lag is 10,000."""
+"""In each partition of orders; the limit of a large lag is 10,000."""
 SAME = SilentGroup("same", 3, (COOPERATIVE,), ("orders",), RECORDS)
 REJOINS = replace(SAME, group_id="rejoins")
 READS = SilentGroup("reads", 2, (COOPERATIVE,), ("grows",))
@@ -52,18 +52,19 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
         for created in admin.create_topics([NewTopic(name, count, 1) for name, count in TOPICS.items()]).values():
             created.result()
-        produce(servers, RECORDS)
+        for number in range(TOPICS["orders"]):
+            produce(servers, RECORDS, number)
         until("coordinators answer for all groups", lambda: all(map(partial(is_coordinated, admin), BEFORE)))
         for group in BEFORE:
             group.form(servers, TOPICS)
         yield broker
 
 
-def produce(servers: str, records: int) -> None:
-    """Write records to the first partition of orders."""
+def produce(servers: str, records: int, partition: int = 0) -> None:
+    """Write records to a partition of orders."""
     producer = Producer({"bootstrap.servers": servers, "log_level": 0})
     for _ in range(records):
-        producer.produce("orders", b"record", partition=0)
+        producer.produce("orders", b"record", partition=partition)
         producer.poll(0)
     assert producer.flush(60) == 0
 
