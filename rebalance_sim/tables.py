@@ -521,11 +521,15 @@ TOPIC_LAG = Table(
         Column(
             "negative_partitions",
             INT,
-            "partitions whose committed offset is above the log end offset, counted as no lag: the topic was created "
-            "again, or its log was cut off",
+            "partitions whose committed offset is above the log end offset, counted as no lag: as after the topic "
+            "was created again, or lost records",
         ),
-        Column("max_negative", LONG, "how far the offset of one of them is above at most; null if there are none"),
-        Column("max_negative_partition", INT, "first partition of which that is so; null if there are none"),
+        Column(
+            "max_negative",
+            LONG,
+            "largest difference between a committed offset and the log end below it; null if there are none",
+        ),
+        Column("max_negative_partition", INT, "first partition with this difference; null if there are none"),
     ),
 )
 

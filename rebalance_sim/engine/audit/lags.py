@@ -49,7 +49,7 @@ WITHOUT_SUBSCRIBER = Kind(
     Harm.BEHIND,
     "{lag:record} of lag in {lag_partitions:partition} of {topics} that no member consumes: at most {most} in one "
     "partition ({where}){age}",
-    "If the group should consume {them}, see why its members do not subscribe to {them}.{otherwise}",
+    "If the group should consume {them}, find out why no member does.{otherwise}",
     decisive="max_partition_lag",
     needs=OFFSETS.name,
 )
@@ -57,10 +57,9 @@ ABOVE_END = Kind(
     "offset-above-log-end",
     Severity.WARNING,
     Harm.BEHIND,
-    "the committed offset of {negative_partitions:partition} is above the log end, in {where} by {max_negative}: the "
-    "topic was created again, or its log was cut off",
-    "{stop}set the offsets there (kafka-consumer-groups.sh --reset-offsets). Otherwise auto.offset.reset decides: with "
-    "latest, a consumer skips what has been written since.",
+    "the committed offset of {negative_partitions:partition} is above the log end, in {where} by {max_negative}, as "
+    "after a topic was created again or lost records",
+    "{remedy}",
     decisive="max_negative",
     needs=OFFSETS.name,
 )
@@ -77,6 +76,8 @@ _WITHOUT_MEMBERS = {
     "these offsets, such as one of Flink or Spark, see whether it keeps up.",
 }
 """By kind of group, what to do about the lag of one without members."""
+_WITH_OWN_OFFSETS = (GroupKind.FLINK, GroupKind.SPARK)
+"""Jobs that continue at the offsets of their checkpoints, whatever the group has committed."""
 _MORE_MEMBERS = {
     GroupKind.CONNECT_SINK: "Raise tasks.max of the connector, at most one task per partition, or speed up the sink.",
     **dict.fromkeys(
@@ -204,11 +205,19 @@ def _above_ends(group: Group) -> Iterator[Finding]:
     if highest is None:
         return
     figures = {"negative_partitions": sum(row["negative_partitions"] for row in above)}
-    names = {
-        "where": _name(highest["topic"], highest["max_negative_partition"]),
-        "stop": "Stop the members and " if group.members or group.has_unseen_members else "Before it consumes again, ",
-    }
+    names = {"where": _name(highest["topic"], highest["max_negative_partition"]), "remedy": _reset(group)}
     yield Finding(ABOVE_END, figures | {"max_negative": highest["max_negative"]}, names, confidence=Confidence.CERTAIN)
+
+
+def _reset(group: Group) -> str:
+    """Return how the offsets of a group are set, which Kafka refuses while it has members."""
+    if group.kind.kind in _WITH_OWN_OFFSETS:
+        return "Check at which offsets the job continues: it stores them itself."
+    first = "Stop its members and set" if group.members or group.has_unseen_members else "Before it consumes again, set"
+    return (
+        f"{first} the offsets there (kafka-consumer-groups.sh --reset-offsets). Otherwise the clients' reset policy "
+        "(auto.offset.reset of Java) decides: consumers that begin at the latest offset skip records."
+    )
 
 
 def _name(topic: str, partition: int) -> str:

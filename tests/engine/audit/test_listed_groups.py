@@ -168,6 +168,19 @@ def test_advice_about_lag_is_for_the_kind_of_group() -> None:
     assert "If a job that assigns partitions itself" in (advice(listed(None, **WITH_OFFSETS)) or "")
 
 
+def test_advice_about_offsets_above_the_log_end_is_for_the_kind_of_group() -> None:
+    """A job of Flink continues at the offsets of its checkpoint, whatever is committed."""
+    above = [LAG_OF_TOPICS[0] | {"negative_partitions": 1, "max_negative": 9, "max_negative_partition": 0}]
+
+    def advice(group: Group) -> str:
+        found = FAMILIES["risks"].findings(lagging(group, above), Thresholds())
+        return next(each.recommendation or "" for each in found if each.kind.name == "offset-above-log-end")
+
+    assert "--reset-offsets" in advice(listed(None, **WITH_OFFSETS))
+    flink = replace(listed(None, **WITH_OFFSETS), group_id="flink-totals")
+    assert advice(flink) == "Check at which offsets the job continues: it stores them itself."
+
+
 def test_the_lag_of_a_group_is_zero_or_unknown() -> None:
     assert listed(None, **WITH_OFFSETS).total_lag == 0
     assert listed(None).total_lag is None
