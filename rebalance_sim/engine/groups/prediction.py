@@ -129,7 +129,7 @@ class Prediction:
         wanted += () if {ELECTED, OF_LIBRARY}.isdisjoint(self.strategies) else CLIENT_COLUMNS
         wanted += _ASSIGNMENT_COLUMNS if self.strategies or OPTIMUM.name in self.computed else ()
         if {BALANCE.name, OPTIMUM.name} & set(self.computed) or any(
-            Assignors(brokers.rules(), self.assignors, brokers.clients is None).resolve(strategy).reads_owned
+            Assignors.of(brokers, self.assignors).resolve(strategy).reads_owned
             for brokers in self.clusters.kinds
             for strategy in self.strategies
         ):
@@ -202,7 +202,7 @@ class _OfBrokers:
     @cached_property
     def _assignors(self) -> Assignors:
         """The assignors that protocol names stand for, unless the leader's library or release is known."""
-        return Assignors(self.brokers.rules(), self.asked.assignors, self.brokers.clients is None)
+        return Assignors.of(self.brokers, self.asked.assignors)
 
     def outcomes(self, groups: GroupBatch) -> Iterator[tuple[str, pa.StructArray]]:
         """Yield rows of output tables, each with the name of its table."""
@@ -289,11 +289,10 @@ class _OfBrokers:
     def _of_leader(self, protocol: str, leader: Leader, readable: bool) -> ResolvedAssignor:
         clients = leader.release if leader.library in ("", JAVA) else ""
         try:
-            rules = self.brokers.rules(clients or None)
+            assignors = Assignors.of(self.brokers, self.asked.assignors, clients or None)
         except UserError as problem:
             return replace(self._assignors.resolve(protocol), problem=f"client_version: {problem}")
-        is_assumed = not clients and self.brokers.clients is None
-        return Assignors(rules, self.asked.assignors, is_assumed).of_leader(protocol, leader, readable)
+        return assignors.of_leader(protocol, leader, readable)
 
     def _assign_elected(self, batch: GroupBatch, leaders: _Leaders) -> Iterator[tuple[str, pa.StructArray]]:
         for number, run in enumerate(leaders.runs):

@@ -113,7 +113,7 @@ class Simulations:
     @cached_property
     def resolved(self) -> Assignors:
         """The assignors that protocol names stand for, on clusters that are not named."""
-        return Assignors(self.version, self.assignors, self.clusters.others.clients is None)
+        return replace(Assignors.of(self.clusters.others, self.assignors), version=self.version)
 
     @property
     def version(self) -> KafkaVersion:

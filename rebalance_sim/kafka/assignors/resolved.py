@@ -14,6 +14,7 @@ from rebalance_sim.kafka.assignors.by_library import GUARANTEES, Leader, leaders
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import followed_protocol
 from rebalance_sim.kafka.assignors.custom_batch import LeaderView, assign_by_custom
+from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.groups import AssignmentOutcome, Assignments, Groups
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
@@ -105,6 +106,13 @@ class Assignors:
     own: tuple[ConsumerPartitionAssignor, ...] = ()
     clients_are_assumed: bool = False
     """Whether the release of Java's clients is assumed; one that offers an assignor is of a release that has it."""
+
+    @classmethod
+    def of(
+        cls, brokers: Brokers, own: tuple[ConsumerPartitionAssignor, ...] = (), release: str | None = None
+    ) -> "Assignors":
+        """Return the assignors of groups of some brokers; ``release`` is that of a Java leader, if it is known."""
+        return cls(brokers.rules(release), own, clients_are_assumed=not (release or brokers.clients))
 
     def resolve(self, name: str) -> ResolvedAssignor:
         """Return the assignor that a protocol name stands for."""
