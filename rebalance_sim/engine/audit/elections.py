@@ -4,7 +4,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from rebalance_sim.engine.audit.changes import assignor_setting, in_restarts, listed_settings, setting, settings_for
+from rebalance_sim.engine.audit.changes import (
+    assignor_setting,
+    costs_of_restarts,
+    in_restarts,
+    listed_settings,
+    setting,
+    settings_for,
+)
 from rebalance_sim.engine.audit.finding import Finding, Harm, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, Row, client_of, records_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -63,7 +70,7 @@ EAGER_DEFAULT = Kind(
     Severity.NOTE,
     Harm.HABIT,
     "all members offer range and cooperative-sticky, Java's default: the group rebalances eagerly with range",
-    "Set {setting} to {assignor} alone, {restarts}, to rebalance cooperatively (KIP-726).",
+    "Set {setting} to {assignor} alone, {restarts}, to rebalance cooperatively (KIP-726).{cost}",
 )
 LIBRARY_CHANGE = Kind(
     "library-change-refused",
@@ -92,15 +99,16 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield _tie(group)
     has_default = group.library == JAVA and all(member["protocols"] == _JAVA_DEFAULT for member in group.members)
     if group.protocol == "range" and has_default:
-        yield _eager_by_default(group)
+        yield _eager_by_default(group, thresholds)
     yield from _library_change(group)
 
 
-def _eager_by_default(group: Group) -> Finding:
+def _eager_by_default(group: Group, thresholds: Thresholds) -> Finding:
     names = {
         "setting": assignor_setting(group),
         "assignor": group.record.configured("cooperative-sticky"),
         "restarts": in_restarts(group),
+        "cost": costs_of_restarts(group, "cooperative-sticky", thresholds),
     }
     return Finding(EAGER_DEFAULT, {"members": len(group.members)}, names, settings_for(group, "cooperative-sticky"))
 

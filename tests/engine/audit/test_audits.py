@@ -244,6 +244,13 @@ def test_rejected_members_do_not_count(audited: Audited) -> None:
 
 
 @pytest.mark.scale
+def test_the_change_from_the_eager_default_has_its_cost(audited: Audited) -> None:
+    text = audited.finding("eager-by-default")["recommendation"]
+    assert "to rebalance cooperatively (KIP-726). In a simulated rolling restart, partitions are then" in text
+    assert "s longer (but " in text
+
+
+@pytest.mark.scale
 def test_an_assumed_library_lowers_the_confidence_of_what_rests_on_it(audited: Audited) -> None:
     assert audited.finding("rollout-cost", "healthy")["confidence"] == "assumed"
     assert audited.finding("imbalance")["confidence"] == "assumed"
