@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rebalance_sim.engine.simulation.latency_ranges import Pays
+from rebalance_sim.engine.simulation.pays import Pays
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rebalance_sim.engine.audit.changes import change_of
 from rebalance_sim.engine.audit.group import Row
-from rebalance_sim.engine.simulation.latency_ranges import Pays
+from rebalance_sim.engine.simulation.pays import Pays
 from rebalance_sim.kafka.clients.library import ASSIGNORS, INSTANCE_ID, PROTOCOL
 from rebalance_sim.kafka.simulation.latencies import BY_SETTING, Latency
 

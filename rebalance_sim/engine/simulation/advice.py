@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.simulation.latency_ranges import Pays
+from rebalance_sim.engine.simulation.pays import Pays
 from rebalance_sim.engine.simulation.variations import Variation
 from rebalance_sim.engine.tables.arrow import numbers, rows_of
 from rebalance_sim.kafka.runtime.strings import Flags, Ints

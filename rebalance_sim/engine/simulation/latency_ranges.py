@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,22 +14,6 @@ from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.simulation.batch_state import field
 from rebalance_sim.kafka.simulation.latencies import Latency
 from rebalance_sim.tables import AT_LONGEST, struct
-
-Figures = TypeVar("Figures", float, Ints)
-
-
-@dataclass(frozen=True)
-class Pays:
-    """From when another setting is worth its change."""
-
-    downtime_ms: int
-    """How much mean downtime per partition it must save in a rollout."""
-    share: float
-    """The share of the downtime that it must save."""
-
-    def by(self, saved_ms: Figures, unowned_ms: Figures, partitions: Figures) -> Any:
-        """Return whether it pays, for one group or for several, given their downtime and partitions without it."""
-        return (saved_ms >= self.downtime_ms * partitions) & (saved_ms >= self.share * unowned_ms) & (saved_ms > 0)
 
 
 @dataclass(frozen=True)

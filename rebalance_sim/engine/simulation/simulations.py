@@ -22,9 +22,10 @@ from rebalance_sim.engine.simulation.advice import RolloutCosts, advice_rows, ma
 from rebalance_sim.engine.simulation.group_events import EventReader, collect_events, rejected_event_rows
 from rebalance_sim.engine.simulation.group_timings import GroupTimings
 from rebalance_sim.engine.simulation.lag_costs import LAGS, affected, collect_lag, lag_cost_rows
-from rebalance_sim.engine.simulation.latency_ranges import Downtime, Pays, at_longest
+from rebalance_sim.engine.simulation.latency_ranges import Downtime, at_longest
 from rebalance_sim.engine.simulation.migrations import migrating
 from rebalance_sim.engine.simulation.partition_rows import owned_partition_rows, partition_cost_rows
+from rebalance_sim.engine.simulation.pays import Pays
 from rebalance_sim.engine.simulation.rows import SimulationResult, bounce_rows, cost_rows, rebalance_rows, timeline_rows
 from rebalance_sim.engine.simulation.share_groups import SimulatedShareGroups
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch

@@ -77,6 +77,20 @@ def kernel_written_out(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return _rule(function, WRITTEN_OUT)
 
 
+def kernel_or(plain: Callable[_P, _R]) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Compile a function, of which plain Python has a form that takes a small part of the time."""
+
+    def kernel_or_plain(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        if _PLAIN_PYTHON:
+            return plain
+        rule = _rule(function, ENTRY)
+        if isinstance(rule, Rule):
+            rule.as_plain_python = plain
+        return rule
+
+    return kernel_or_plain
+
+
 def _rule(function: Callable[_P, _R], kind: str) -> Callable[_P, _R]:
     if _PLAIN_PYTHON:
         return function

@@ -545,12 +545,19 @@ def _unbox_rows(of: Any, value: Any, c: Any) -> Any:
 @infer_global(rows)
 class _RowsOf(AbstractTemplate):  # type: ignore[misc]
     def generic(self, given: Any, named: Any) -> Any:
-        return signature(_RowsType(_short(given[0].dtype)), *given)
+        return signature(_RowsType(_short(given[0].dtype)), given[0], *[types.intp for _ in given[1:]])
 
 
 @lower_builtin(rows, types.Array)  # type: ignore[untyped-decorator]
 def _rows_of(context: Any, builder: Any, of: Any, given: Any) -> Any:
     return builder.bitcast(context.make_array(of.args[0])(context, builder, given[0]).data, _BYTE_POINTER)
+
+
+@lower_builtin(rows, types.Array, types.Integer)  # type: ignore[untyped-decorator]
+def _rows_from(context: Any, builder: Any, of: Any, given: Any) -> Any:
+    all_rows = _rows_of(context, builder, of, given)
+    address = _address(context, builder, of.return_type.element, (all_rows, given[1]))
+    return builder.bitcast(address, _BYTE_POINTER)
 
 
 @infer_global(operator.getitem)

@@ -22,8 +22,8 @@ def _typeof_rows(value: Rows, context: Any) -> Any:
 
 
 @overload(rows, strict=False)  # type: ignore[untyped-decorator]
-def _overload_rows(array: Any) -> Any:
-    return lambda array: array
+def _overload_rows(array: Any, first: Any = 0) -> Any:
+    return lambda array, first=0: array[first:]
 
 
 @overload(reference, strict=False)  # type: ignore[untyped-decorator]

@@ -55,9 +55,9 @@ class _RecordRows(Rows):
         self.records[index] = value
 
 
-def rows(array: Any) -> Any:
-    """Return the elements of an array as Rows, which must not outlive the array."""
-    given = np.asarray(array)
+def rows(array: Any, first: int = 0) -> Any:
+    """Return the elements of an array, from ``first`` on, as Rows, which must not outlive the array."""
+    given = np.asarray(array)[first:]
     if given.dtype.names is None:
         return given.view(Rows)
     found = given.view(_RecordRows)
@@ -65,13 +65,16 @@ def rows(array: Any) -> Any:
     return found
 
 
-def plain_rows(array: Any) -> Any:
-    """Return the elements of an array as rules read them that run as plain Python.
+def plain_rows(array: Any, first: int = 0) -> Any:
+    """Return the elements of an array, from ``first`` on, as rules read them that run as plain Python.
 
     Fields of C's structures take a small part of the time of those of numpy's records.
     """
     given = np.asarray(array)
-    return given.data if given.dtype.names is None else _array_type(given.dtype, len(given)).from_buffer(given)
+    of = given.dtype
+    if of.names is None:
+        return given.data[first:]
+    return _array_type(of, len(given) - int(first)).from_buffer(given, int(first) * of.itemsize)
 
 
 @lru_cache(maxsize=1024)

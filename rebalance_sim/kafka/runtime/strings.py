@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel, kernel_in_place
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel, kernel_in_place, kernel_or
 from rebalance_sim.kafka.runtime.sorting import stable_order
 
 Ints = NDArray[np.int64]
@@ -79,7 +79,11 @@ def _read_only(array: NDArray[_Number]) -> NDArray[_Number]:
     return view
 
 
-@kernel
+def _byte_in_plain_python(data: Bytes, i: int) -> int:
+    return data.item(i)
+
+
+@kernel_or(_byte_in_plain_python)
 def byte_at(data: Bytes, i: int) -> int:
     """Return byte i as a signed number, because numba converts an unsigned and a signed one to a float.
 

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic.classic_group import NONE, AwaitedElection
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE, AwaitedElection, ClassicGroupMember
 from rebalance_sim.kafka.election import PreferenceLists, elect
 from rebalance_sim.kafka.groups import NO_GENERATION, AssignmentOutcome, Assignments, Groups, Subscriptions
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.lists import choose_strings, gather, take_lists, take_strings
+from rebalance_sim.kafka.runtime.records import Records, rows
 from rebalance_sim.kafka.runtime.strings import Bytes, Flags, Ints, Ints32, Strings
 from rebalance_sim.kafka.simulation.batch_state import BatchState, Broker, RowOrigins, add_rows, field, store_decisions
 from rebalance_sim.kafka.simulation.fleet import SimulatedFleet, protocol_in_batch, protocols_in_groups
@@ -48,8 +49,9 @@ class _JoinedMembers(NamedTuple):
 def _collect(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> _JoinedMembers:
     offsets = np.zeros(len(due) + 1, np.int32)
     first_rows = np.cumsum(fleet.members) - fleet.members
+    groups, of_consumers = rows(state.groups), rows(fleet.of_consumers)
     for k in range(len(due)):
-        offsets[k + 1] = offsets[k] + state.groups[due[k]].member_count
+        offsets[k + 1] = offsets[k] + groups[due[k]].member_count
     total = offsets[-1]
     consumers, numbers = np.empty(total, np.int32), np.empty(total, np.int32)
     preferences, elected_only = np.empty(total, np.int32), np.empty(total, np.int32)
@@ -59,19 +61,19 @@ def _collect(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> _JoinedMe
     filled = 0
     for k in range(len(due)):
         g = due[k]
-        group = state.groups[g]
+        group, of_group = groups[g], rows(state.members, state.first_member[g])
         of_generation[k] = group.election == AwaitedElection.OF_GENERATION
         for number in range(group.made):
-            if state.members[state.first_member[g] + number].known:
+            if of_group[number].known:
                 place = filled
-                while place > offsets[k] and _joined_before(state, g, number, numbers[place - 1]):
+                while place > offsets[k] and _joined_before(of_group, number, numbers[place - 1]):
                     numbers[place] = numbers[place - 1]
                     place -= 1
                 numbers[place] = number
                 filled += 1
         for m in range(offsets[k], filled):
             number = numbers[m]
-            member = state.members[state.first_member[g] + number]
+            member = of_group[number]
             consumers[m] = fleet.consumers[g] + member.client
             preferences[m] = member.preferences
             elected_only[m] = protocol_in_batch(fleet, g, group.protocol) if member.elected_only else NONE
@@ -81,7 +83,7 @@ def _collect(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> _JoinedMe
                 owned[m] = first_rows[g] + number
                 subscriptions[m] = state.row_subscriptions[owned[m]]
             if number == group.leader:
-                leader = fleet.of_consumers[consumers[m]]
+                leader = of_consumers[consumers[m]]
                 metadata_events[k] = leader.metadata_events
                 if of_generation[k]:
                     leader.assigned_metadata_events = leader.metadata_events
@@ -102,9 +104,8 @@ def _collect(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> _JoinedMe
 
 
 @inner_kernel
-def _joined_before(state: BatchState, g: int, number: int, rival: int) -> bool:
-    first = state.first_member[g]
-    return bool(state.members[first + number].entered < state.members[first + rival].entered)
+def _joined_before(members: Records[ClassicGroupMember], number: int, rival: int) -> bool:
+    return bool(members[number].entered < members[rival].entered)
 
 
 def hold_elections(

@@ -9,6 +9,7 @@ from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Subscriptions
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.lists import choose_strings, take_lists, take_strings
+from rebalance_sim.kafka.runtime.records import rows
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, Strings
 from rebalance_sim.kafka.simulation.batch_state import BatchState, field, listed_in_groups, store_decisions
 from rebalance_sim.kafka.simulation.elections import Assign, known_topics, spell_ids
@@ -33,8 +34,10 @@ class _TargetMembers(NamedTuple):
 def _collect(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> _TargetMembers:
     offsets = np.zeros(len(due) + 1, np.int32)
     n_partitions = 0
+    groups, members = rows(state.modern_groups), rows(state.modern_members)
+    topics, partitions = rows(state.modern_topics), rows(state.modern_partitions)
     for k in range(len(due)):
-        offsets[k + 1] = offsets[k] + state.modern_groups[due[k]].member_count
+        offsets[k + 1] = offsets[k] + groups[due[k]].member_count
         n_partitions += fleet.partitions[due[k] + 1] - fleet.partitions[due[k]]
     total = offsets[-1]
     consumers, numbers, subscriptions = np.empty(total, np.int32), np.empty(total, np.int32), np.empty(total, np.int32)
@@ -44,9 +47,9 @@ def _collect(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> _TargetMe
     filled = 0
     for k in range(len(due)):
         g = due[k]
-        place_of = np.empty(state.modern_groups[g].made, np.int32)
-        for number in range(state.modern_groups[g].made):
-            member = state.modern_members[state.first_member[g] + number]
+        place_of = np.empty(groups[g].made, np.int32)
+        for number in range(groups[g].made):
+            member = members[state.first_member[g] + number]
             place_of[number] = filled
             if member.known:
                 consumers[filled] = fleet.consumers[g] + member.client
@@ -56,16 +59,16 @@ def _collect(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> _TargetMe
                 filled += 1
         low, high = fleet.partitions[g], fleet.partitions[g + 1]
         for p in range(low, high):
-            if state.modern_partitions[p].target != NONE:
-                owned_offsets[place_of[state.modern_partitions[p].target] + 1] += 1
+            if partitions[p].target != NONE:
+                owned_offsets[place_of[partitions[p].target] + 1] += 1
         for m in range(offsets[k], offsets[k + 1]):
             owned_offsets[m + 1] += owned_offsets[m]
         cursor = owned_offsets[offsets[k] : offsets[k + 1]].copy()
         for p in range(low, high):
-            partition = state.modern_partitions[p]
+            partition = partitions[p]
             if partition.target != NONE:
                 place = place_of[partition.target] - offsets[k]
-                topic = state.modern_topics[fleet.topics.offsets[g] + partition.topic]
+                topic = topics[fleet.topics.offsets[g] + partition.topic]
                 owned_topics[cursor[place]] = topic.number
                 owned_partitions[cursor[place]] = p - low - topic.first
                 cursor[place] += 1

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from rebalance_sim import audit
 from rebalance_sim.engine.audit.changes import change_of
 from rebalance_sim.engine.audit.turning_points import Choices, turns_in_words
-from rebalance_sim.engine.simulation.latency_ranges import Pays
+from rebalance_sim.engine.simulation.pays import Pays
 from rebalance_sim.kafka.clients.library import ASSIGNORS, INSTANCE_ID
 from rebalance_sim.kafka.simulation.latencies import BY_SETTING
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim import simulate
 from rebalance_sim.engine.audit.turning_points import Choices
-from rebalance_sim.engine.simulation.latency_ranges import Pays
+from rebalance_sim.engine.simulation.pays import Pays
 from rebalance_sim.kafka.clients.library import ASSIGNORS, INSTANCE_ID
 from rebalance_sim.kafka.simulation.latencies import assumed_latencies
 from rebalance_sim.kafka.simulation.scenario import Scenario, ScenarioStep
