@@ -283,6 +283,9 @@ class KafkaVersion:
     rack_aware: bool
     """Whether assignors match the racks of members and replicas (KIP-881, since 3.5)."""
     sticky: StickyRules
+    subscription_generation: bool
+    """Whether cooperative-sticky takes the generation of a member from its subscription, if it has one there, and not
+    from its user data (KIP-792, since 3.4)."""
     consumer_writer: ConsumerWriter
     consumer_assignors: tuple[str, ...]
     """Names of the assignors of its consumers."""
@@ -370,6 +373,7 @@ RULE_CHANGES = (
             "range_walk": RangeWalk.NAMED_BY_PUT,
             "rack_aware": False,
             "sticky": StickyRules.CLAIMS,
+            "subscription_generation": False,
             "consumer_writer": ConsumerWriter.HASHED_BY_PUT,
             "consumer_assignors": _EAGER,
             "server_assignors": (),
@@ -440,6 +444,7 @@ RULE_CHANGES = (
     RuleChange("3.3.0", "active assignments in a list", {"connect": ConnectRules.COUNTS_COPIES}),
     RuleChange("3.3.2", "KAFKA-14009", {"coordinator": CoordinatorRules.SCALA_3_3_2}),
     RuleChange("3.4.0", "KAFKA-12495", {"connect": ConnectRules.BALANCED}),
+    RuleChange("3.4.0", "KIP-792", {"subscription_generation": True}),
     RuleChange("3.4.1", "KAFKA-14639", {"sticky": StickyRules.CLAIM_GENERATIONS}),
     RuleChange(
         "3.5.0", "KIP-881, KAFKA-14451, KAFKA-14452, KAFKA-14891", {"rack_aware": True, "range_walk": RangeWalk.KNOWN}

@@ -53,6 +53,14 @@ def test_after_compaction_what_is_lost_is_stated(spark: SparkSession, version: s
     assert [problem for problem in scored.problems if "does not state" in problem] == []
 
 
+@pytest.mark.scale
+def test_leaders_of_3_3_are_predicted(spark: SparkSession) -> None:
+    """One of them leads members of another library, whose user data it reads as its own."""
+    folder = GOLDEN / "random_history" / "3.3.2"
+    scored = score(find(spark, folder, BEFORE, "3.3.2"), folder, "3.3.2")
+    assert not scored.total[f"{AS_JOINED}: {DIFFERS}"], scored.problems
+
+
 def some_groups(version: str) -> Iterator[RandomGroup]:
     """Return two groups of each library and kind, which together load a machine less than all of them."""
     seen: dict[str, int] = {}

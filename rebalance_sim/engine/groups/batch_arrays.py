@@ -22,6 +22,7 @@ from rebalance_sim.kafka.election import INCONSISTENT_GROUP_PROTOCOL
 from rebalance_sim.kafka.group_kinds import SHARE_TYPE
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Subscriptions
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
+from rebalance_sim.kafka.wire.readable import INT32
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
 from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE
 
@@ -117,6 +118,19 @@ def as_groups(batch: GroupBatch, topics: BatchTopics, index: TopicIndex) -> Grou
         Subscriptions(of_members, offsets, topics.numbers[: offsets[-1]]),
         *_owned(batch, topics.numbers[offsets[-1] :]),
     )
+
+
+def with_generations_in_user_data(groups: Groups, batch: GroupBatch) -> Groups:
+    """Return groups with the generations with which the user data of their members begins.
+
+    That of another library's assignor begins with something else, such as a number of topics, which Kafka's
+    ``CooperativeStickyAssignor`` then takes for the generation.
+    """
+    first = pc.binary_slice(batch.column("user_data").cast(pa.binary()), 0, INT32.size)
+    read = numbers(pc.fill_null(pc.equal(pc.binary_length(first), INT32.size), False))
+    generations = groups.generations.copy()
+    generations[read] = np.frombuffer(b"".join(first.filter(pa.array(read)).to_pylist()), ">i4")
+    return groups._replace(generations=generations)
 
 
 def _owned(batch: GroupBatch, topics: Ints32) -> tuple[Assignments, Ints]:

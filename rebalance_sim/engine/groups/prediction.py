@@ -13,7 +13,14 @@ from pyspark.sql.types import StructField, StructType
 
 from rebalance_sim.defaults import STRATEGY
 from rebalance_sim.engine.groups.alternatives import Answer, differing_groups
-from rebalance_sim.engine.groups.batch_arrays import as_groups, elect_protocols, find_topics, groups_where, refusals
+from rebalance_sim.engine.groups.batch_arrays import (
+    as_groups,
+    elect_protocols,
+    find_topics,
+    groups_where,
+    refusals,
+    with_generations_in_user_data,
+)
 from rebalance_sim.engine.groups.by_brokers import by_brokers
 from rebalance_sim.engine.groups.client_libraries import (
     CLIENT_COLUMNS,
@@ -134,6 +141,8 @@ class Prediction:
             for strategy in self.strategies
         ):
             wanted += _OWNED_COLUMNS
+        if not all(brokers.rules().subscription_generation for brokers in self.clusters.kinds):
+            wanted.append("user_data")
         if self.assignors and not {ELECTED, *(own.name for own in self.assignors)}.isdisjoint(self.strategies):
             wanted.append("user_data")
         return list(dict.fromkeys(wanted))
@@ -381,6 +390,8 @@ class _OfBrokers:
         batch = in_join_order if order is None else in_join_order.with_members_in(order)
         topics = find_topics(batch, self.index, asks_topic_ids((assignor.name,)))
         groups = as_leader_sees(as_groups(batch, topics, self.index), assignor.version)
+        if assignor.reads_generations_in_user_data and batch.has("user_data"):
+            groups = with_generations_in_user_data(groups, batch)
         view = LeaderView(
             topics.topics,
             topics.names.to_pylist,

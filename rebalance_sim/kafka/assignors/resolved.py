@@ -19,6 +19,7 @@ from rebalance_sim.kafka.groups import AssignmentOutcome, Assignments, Groups
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.kafka.runtime.strings import Ints32
+from rebalance_sim.kafka.wire.consumer_protocol import COOPERATIVE_STICKY
 from rebalance_sim.releases import SERVER_ASSIGNORS, SHARE_ASSIGNORS, KafkaVersion, with_clients_that_have
 
 
@@ -68,6 +69,11 @@ class ResolvedAssignor:
     def reads_owned(self) -> bool:
         """Whether the assignment depends on what members own; an unknown or own assignor may read anything."""
         return self.name not in KNOWN_ASSIGNORS or KNOWN_ASSIGNORS[self.name].remembers(self.version)
+
+    @property
+    def reads_generations_in_user_data(self) -> bool:
+        """Whether it takes the generations of members from their user data, whatever their subscriptions have."""
+        return self.name == COOPERATIVE_STICKY and self.own is None and not self.version.subscription_generation
 
     @property
     def fills_a_map(self) -> bool:

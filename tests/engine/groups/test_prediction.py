@@ -14,6 +14,12 @@ from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.kafka.brokers import Brokers, Clusters
+from rebalance_sim.kafka.wire.consumer_protocol import (
+    StickyUserData,
+    TopicPartition,
+    encode_cooperative_user_data,
+    encode_sticky_user_data,
+)
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COOPERATIVE_REBALANCES, ELECTIONS, MEMBERS, REJECTS
@@ -23,6 +29,7 @@ from tests.support.rows import contents, member, members, topics
 SMALL_FLEET = Path(__file__).parents[3] / "conf" / "fleets" / "small.yaml"
 
 KAFKA_4_3 = Clusters(Brokers("4.3"))
+USER_DATA = encode_sticky_user_data(StickyUserData((TopicPartition("a", 2), TopicPartition("b", 0)), generation=4))
 
 
 def elections(given: DataFrame, version: str = "4.3") -> dict[str, dict[str, object]]:
@@ -30,9 +37,11 @@ def elections(given: DataFrame, version: str = "4.3") -> dict[str, dict[str, obj
     return {row["group_id"]: row.asDict(recursive=True) for row in predicted.collect()}
 
 
-def assignments(given: DataFrame, metadata: DataFrame, strategy: str) -> dict[str, list[tuple[str, int]]]:
+def assignments(
+    given: DataFrame, metadata: DataFrame, strategy: str, clusters: Clusters = KAFKA_4_3
+) -> dict[str, list[tuple[str, int]]]:
     known = TopicMetadata.of(usable(fit_topics(metadata)))
-    rule = Prediction((ASSIGNMENTS.name,), KAFKA_4_3, (strategy,), known)
+    rule = Prediction((ASSIGNMENTS.name,), clusters, (strategy,), known)
     rows = rule(usable(fit(given, MEMBERS))).collect()
     return {row["member_id"]: [(p["topic"], p["partition"]) for p in row["partitions"]] for row in rows}
 
@@ -364,3 +373,21 @@ def test_every_rejected_member_marks_its_group(spark: SparkSession) -> None:
             assert dict(rows) == {"g": expected, "whole": 0}, name
         compared = given.transform(compare(topics(spark, t=2), [strategy, "range"]))
         assert dict(compared.select("group_id", "rejected_members").collect()) == {"g": expected, "whole": 0}
+
+
+def test_leaders_before_3_4_take_generations_from_the_user_data_of_other_libraries(spark: SparkSession) -> None:
+    """franz-go's begins with the number of its topics, which is older than the generation of Java's member."""
+    a, b = [[(topic, number) for number in range(4)] for topic in "ab"]
+    both = [("a", 0), ("a", 1)], [("a", 2), ("a", 3), *b]
+    java, franz_go = (
+        {**member(name, ["cooperative-sticky"], ["a", "b"], owned=owned), "generation": 4, "user_data": user_data}
+        for name, owned, user_data in (("java", both[0], encode_cooperative_user_data(4)), ("go", both[1], USER_DATA))
+    )
+    given, metadata = members(spark, java, franz_go), topics(spark, a=4, b=4)
+    older, newer = (
+        assignments(given, metadata, "cooperative-sticky", Clusters(Brokers(release))) for release in ("3.3", "3.4")
+    )
+    assert set(newer["go"]) < set(both[1])
+    assert set(newer["java"]) == set(both[0])
+    # Partitions of a member whose claims are too old have no owner that has to revoke them first.
+    assert sorted([*older["go"], *older["java"]]) == [*a, *b]
