@@ -388,8 +388,8 @@ def _classic_members(group_id: str, group: GroupMetadata, as_stated: MembersAsSt
     These members have no subscription, so that later runs reject them too and mark their group.
     """
     members, rejects, notes = list[_Values](), list[_Values](), list[str]()
-    for member in group.members:
-        columns = stored_columns(group, member)
+    for place, member in enumerate(group.members):
+        columns = stored_columns(group, member, place)
         elected = (group.protocol,) if group.protocol else ()
         ids = (group_id, member.member_id, member.client_id, member.group_instance_id)
         signs = Signs(*ids, elected, protocol_type=group.protocol_type)

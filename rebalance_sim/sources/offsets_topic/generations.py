@@ -349,7 +349,7 @@ class _Group:
     def _classic(self, group: GroupMetadata, position: Position) -> Stored:
         sent = [self._sent(group, member) for member in group.members]
         self._classic_members = {each.participant.member_id: each for each in sent}
-        members = [{**each.columns, **stored_columns(group, each.member)} for each in sent]
+        members = [{**each.columns, **stored_columns(group, each.member, place)} for place, each in enumerate(sent)]
         set_protocols(members, self.group_id, group, self._reading.as_stated)
         at_ms = position.recorded_at_ms if group.state_timestamp_ms is None else group.state_timestamp_ms
         generation = Generation(group.generation, tuple(each.participant for each in sent), group.leader, at_ms)

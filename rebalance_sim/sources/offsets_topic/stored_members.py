@@ -30,15 +30,19 @@ def as_json(row: Mapping[str, Any]) -> str:
     return json.dumps(row, ensure_ascii=False)
 
 
-def stored_columns(group: GroupMetadata, member: GroupMember) -> dict[str, Any]:
-    """Return the columns of the members table that the coordinator stores beside a member's own bytes."""
+def stored_columns(group: GroupMetadata, member: GroupMember, place: int) -> dict[str, Any]:
+    """Return the columns of the members table that the coordinator stores beside a member's own bytes.
+
+    ``place`` is that of the member in the record, which lists members as the coordinator's hash map does: since 4.0,
+    those of one bucket are in the order in which they joined, and that is all of the join order that matters.
+    """
     return {
         "member_id": member.member_id,
         "instance_id": member.group_instance_id,
         "client_id": member.client_id,
         "host": member.client_host,
         "protocol_type": group.protocol_type,
-        "join_order": None if group.leader is None else int(member.member_id != group.leader),
+        "join_order": None if group.leader is None else 0 if member.member_id == group.leader else 1 + place,
         "session_timeout_ms": member.session_timeout_ms,
         "rebalance_timeout_ms": member.rebalance_timeout_ms,
     }

@@ -346,14 +346,14 @@ def reference(records: list[Record]) -> tuple[dict[Any, Any], dict[Any, Any], Co
         if isinstance(decoded, OffsetCommit):
             offsets[group_id, topic, partition] = (decoded.offset, decoded.metadata, decoded.expire_timestamp_ms)
         if isinstance(decoded, GroupMetadata):
-            for each in decoded.members:
+            for place, each in enumerate(decoded.members):
                 subscription = decode_subscription(each.subscription or b"")
                 owned = decode_assignment(each.assignment).partitions if each.assignment else ()
                 is_consumer = decoded.protocol_type == "consumer"
                 members[group_id, each.member_id] = (
                     list(subscription.topics) if is_consumer else [],
                     [tuple(each) for each in owned] if is_consumer else None,
-                    int(each.member_id != decoded.leader),
+                    0 if each.member_id == decoded.leader else 1 + place,
                     each.group_instance_id,
                 )
     return offsets, members, +counts

@@ -149,7 +149,7 @@ def test_members_as_the_leader_saw_them(spark: SparkSession) -> None:
     rows = {row.member_id: row for row in history.generation_members.collect()}
     b = rows["b"].asDict(recursive=True)
     assert (b["generation"], b["owned_generation"], b["owned"]) == (7, 1, [{"topic": "t", "partition": 2}])
-    assert (b["assigned"], b["join_order"], b["protocol"], b["protocols"]) == ([], 1, "range", ["range"])
+    assert (b["assigned"], b["join_order"], b["protocol"], b["protocols"]) == ([], 2, "range", ["range"])
     assert (b["subscription"], b["rack"], b["user_data"]) == (["t"], "r1", bytearray(b"u"))
     assert rows["a"].asDict(recursive=True)["assigned"] == [T0._asdict(), T1._asdict()]
     assert (rows["a"].join_order, rows["a"].completed_at_ms, rows["a"].session_timeout_ms) == (0, 7000, 45_000)
