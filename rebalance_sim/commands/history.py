@@ -57,7 +57,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.finish()
     past = [*summarise_history(tables), *summarise_timings(tables[TIMINGS.name])]
     copied = [f"copied {plural(run.counts[_COPIED], 'new record')} to {options.keep}"] if options.keep else []
-    print_summary([*past, *summarise_predictions(tables), *copied, *summarise_run(run)])
+    print_summary([*past, *summarise_predictions(run, tables), *copied, *summarise_run(run)])
 
 
 def _dumps(run: Run, options: Namespace) -> list[tuple[str, Dump]]:
