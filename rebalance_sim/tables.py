@@ -1427,6 +1427,12 @@ GENERATIONS = Table(
         ),
         Column("cause_member", STRING, "group.instance.id or client.id of the only member that the cause is about"),
         Column("evidence", STRING, "what the records show, in words"),
+        Column(
+            "log_reasons",
+            STRINGS,
+            "why the rebalance to this generation began, and began anew, as the logs of the brokers have it; null "
+            "without --broker-logs, if they have no reason, or if they may mean another generation with this number",
+        ),
         Column("episode", INT, "number of its episode among those of the group, from 1"),
         Column("record_partition", INT, "partition of __consumer_offsets; null if it is not printed"),
         Column("record_offset", LONG, "offset of the record that completed the generation; null if it is not printed"),

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -13,6 +14,7 @@ from rebalance_sim.api.simulation import SimulationOptions, simulations_of
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.history import backtest as backtests
 from rebalance_sim.engine.history.backtest import AS_JOINED
+from rebalance_sim.engine.history.log_reasons import with_log_reasons
 from rebalance_sim.engine.history.past_predictions import BASES, PastPredictions
 from rebalance_sim.engine.history.prevention import Prevention
 from rebalance_sim.engine.history.timings import Timings
@@ -34,13 +36,18 @@ _NO_TOPICS = TopicMetadata(pa.schema([]).empty_table())
 """Each part of the past has its own topics."""
 
 
-def history(*dumps: DataFrame, topics: DataFrame | None = None, groups: Collection[str] = ()) -> History:
+def history(
+    *dumps: DataFrame,
+    topics: DataFrame | None = None,
+    groups: Collection[str] = (),
+    broker_logs: DataFrame | None = None,
+) -> History:
     """Read every generation of the groups in dumps of ``__consumer_offsets``, and explain each.
 
     A dump has ``key``, ``value``, ``partition``, ``offset`` and perhaps ``timestamp``, as Spark's source for Kafka
     returns them; several dumps of one topic are merged. ``topics`` names the topics of consumer-protocol groups by
-    their ids. Only ``groups`` are read, unless there are none. The tables are ``generations``, ``generation_members``,
-    ``episodes`` and ``rejects``.
+    their ids. Only ``groups`` are read, unless there are none. ``broker_logs`` are lines as for ``timings``, which have
+    the reasons for rebalances. The tables are ``generations``, ``generation_members``, ``episodes`` and ``rejects``.
 
     Raises UserError for columns that are missing or have another type.
 
@@ -54,7 +61,10 @@ def history(*dumps: DataFrame, topics: DataFrame | None = None, groups: Collecti
     +----------------+------------+
     <BLANKLINE>
     """
-    return read_history(dumps, topics=topics, groups=groups)
+    past = read_history(dumps, topics=topics, groups=groups)
+    if broker_logs is None:
+        return past
+    return replace(past, generations=with_log_reasons(past.generations, read_broker_logs(broker_logs).steps))
 
 
 def backtest(

@@ -90,15 +90,18 @@ def test_broker_logs(spark: SparkSession, tmp_path: Path, capsys: pytest.Capture
     lines = [
         "[2026-11-29 16:00:20,000] INFO Preparing to rebalance group g in state PreparingRebalance with old generation "
         "1 (reason: x)",
-        "[2026-11-29 16:00:21,250] INFO Stabilized group g generation 2 with 2 members.",
+        '{"timestamp": "2026-11-29T16:00:21.250Z", "message": "Stabilized group g generation 2 with 2 members."}',
         "Stabilized group g generation 3",
     ]
     (tmp_path / "logs" / "server.log").write_text("\n".join([*lines, "another line", ""]))
-    arguments = ["history", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out", "--broker-logs"]
+    arguments = ["history", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out", "--cluster", "eu"]
+    arguments.append("--broker-logs")
     assert main([*arguments, f"{tmp_path}/logs"]) == 0
     printed = capsys.readouterr().out
     assert ["join", "measured", "broker", "logs", "1", "1", "1,250", "1,250"] in map(str.split, printed.splitlines())
     record = json.loads((tmp_path / "out/_run.json").read_text())
     assert record["rows"]["rejected"]["broker_logs"] == 1
+    generations = spark.read.parquet(f"{tmp_path}/out/generations").orderBy("generation").collect()
+    assert [row["log_reasons"] for row in generations] == [None, ["x"], None, None, None]
     assert main([*arguments, f"{tmp_path}/none"]) == USER_ERROR
     assert f"cannot read the broker log {str(tmp_path / 'none')!r}: it does not exist" in capsys.readouterr().err
