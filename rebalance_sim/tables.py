@@ -1427,6 +1427,12 @@ GENERATIONS = Table(
         ),
         Column("cause_member", STRING, "group.instance.id or client.id of the only member that the cause is about"),
         Column("evidence", STRING, "what the records show, in words"),
+        Column(
+            "log_reasons",
+            STRINGS,
+            "why the rebalance to this generation began, and began anew, as the logs of the brokers have it; null "
+            "without --broker-logs, if they have no reason, or if they may mean another generation with this number",
+        ),
         Column("episode", INT, "number of its episode among those of the group, from 1"),
         Column("record_partition", INT, "partition of __consumer_offsets; null if it is not printed"),
         Column("record_offset", LONG, "offset of the record that completed the generation; null if it is not printed"),
@@ -1515,6 +1521,18 @@ BACKTEST = Table(
         ),
         Column("reason", STRING, "why it is not predictable, or what is unknown; null otherwise"),
         Column("differing", INT, "partitions assigned to another member than predicted, or to none"),
+        Column(
+            "first_differing",
+            struct({"topic": STRING, "partition": INT, "assigned_to": STRING, "predicted": STRING}),
+            "the first of them by topic and number, the member that it is assigned to, and the member for which it is "
+            "predicted; null unless the result is `differs`",
+        ),
+        Column(
+            "miss",
+            STRING,
+            "name of the generation as a `cluster` of `miss_topics`, `miss_members` and `miss_clusters`; null unless "
+            "the result is `differs`",
+        ),
         Column("alternatives", STRINGS, "rules of other libraries that the leader may use and that assign differently"),
         Column(
             "partition_counts",
@@ -1529,6 +1547,32 @@ BACKTEST = Table(
             "program gives; null if it gives none, or if not every partition was assigned",
         ),
     ),
+)
+
+_MISS = Column("cluster", STRING, "the miss, by its name in `backtest`: its topics had other partitions than now")
+MISS_TOPICS = replace(
+    TOPICS,
+    name="miss_topics",
+    meaning="One row per generation that was predicted wrongly and topic, as its leader saw it: an input of `explain` "
+    "and `assign`.",
+    columns=(_MISS, *TOPICS.columns[1:]),
+)
+MISS_MEMBERS = replace(
+    MEMBERS,
+    name="miss_members",
+    meaning="One row per generation that was predicted wrongly and member: what it is predicted from, an input of "
+    "`explain` and `assign`, and what was assigned.",
+    columns=(
+        _MISS,
+        *MEMBERS.columns[1:],
+        Column("assigned", TOPIC_PARTITIONS, "partitions that the leader or the coordinator assigned to the member"),
+    ),
+)
+MISS_CLUSTERS = replace(
+    CLUSTERS,
+    name="miss_clusters",
+    meaning="One row per generation that was predicted wrongly: the brokers by whose rules it is predicted.",
+    columns=(_MISS, *CLUSTERS.columns[1:]),
 )
 
 SCORE = Table(
@@ -1849,6 +1893,7 @@ OUTPUTS = {
         *(CONNECT_COSTS, CONNECT_REBALANCES, TASK_ASSIGNMENTS, CONNECT_ADVICE),
         *(STREAMS_TASKS, STREAMS_BALANCE),
         *(GENERATIONS, GENERATION_MEMBERS, EPISODES, BACKTEST, SCORE, PREVENTION, TIMINGS),
+        *(MISS_TOPICS, MISS_MEMBERS, MISS_CLUSTERS),
         REJECTS,
     )
 }

@@ -107,6 +107,7 @@ NOT_RUN = {
     "rebalance-sim history --offsets-topic kafka:HOST:9092": "needs a broker; history.md reads a dump",
     "rebalance-sim audit --bootstrap-servers HOST:9092 --history": "needs a broker; history.md audits a dump",
     ".venv/bin/rebalance-sim history --offsets-topic dump --broker-logs": "tests/commands/test_history.py reads logs",
+    "rebalance-sim explain assignment --topics out/history/miss_topics": "needs a miss; test_history.py runs it",
     "python -m tests.support.cluster.scripted_history": "takes two minutes and replaces an example",
     "python -m tests.support.cluster.random_history": "takes an hour; test_random_history.py plays shorter histories",
     ". .venv/bin/activate": "interactive; the examples typed then are run",

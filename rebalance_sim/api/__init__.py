@@ -21,7 +21,7 @@ from rebalance_sim.api.groups import (
     predict,
     rejects,
 )
-from rebalance_sim.api.history import backtest, history, prevention, score, timings
+from rebalance_sim.api.history import backtest, history, misses, prevention, score, timings
 from rebalance_sim.api.lag import expiring_offsets, lag_balance, lag_tables, member_lag, rejected_offsets, topic_lag
 from rebalance_sim.api.literals import group, topics_table
 from rebalance_sim.api.notebooks import report, show
@@ -104,6 +104,7 @@ __all__ = [
     "last_assignments",
     "last_rebalance",
     "member_lag",
+    "misses",
     "moved_keys",
     "optimum",
     "owned_partitions",

@@ -3,7 +3,8 @@
 ``generation_members`` is the table of that name in ``rebalance_sim.tables``.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -12,12 +13,13 @@ from rebalance_sim.api.groups import clusters_of
 from rebalance_sim.api.simulation import SimulationOptions, simulations_of
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.history import backtest as backtests
-from rebalance_sim.engine.history.backtest import AS_JOINED, GENERATION_BEFORE, Backtest
-from rebalance_sim.engine.history.partition_counts import described_topics, spans
+from rebalance_sim.engine.history.backtest import AS_JOINED
+from rebalance_sim.engine.history.log_reasons import with_log_reasons
+from rebalance_sim.engine.history.past_predictions import BASES, PastPredictions
 from rebalance_sim.engine.history.prevention import Prevention
 from rebalance_sim.engine.history.timings import Timings
-from rebalance_sim.engine.tables.inputs import REASON, fit, fit_topics, usable
-from rebalance_sim.engine.tables.outcomes import Transformation
+from rebalance_sim.engine.tables.inputs import fit_topics, usable
+from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.errors import check_choice
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
@@ -26,24 +28,26 @@ from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.releases import NEWEST
 from rebalance_sim.sources.broker_logs import read_broker_logs
 from rebalance_sim.sources.offsets_topic.history import History, read_history
-from rebalance_sim.tables import ADVICE, COSTS, GENERATION_MEMBERS
+from rebalance_sim.tables import ADVICE, COSTS
 
 REPLAY = Scenario("history")
 """The settings with which the past is simulated again; its events are those of the past."""
 _NO_TOPICS = TopicMetadata(pa.schema([]).empty_table())
 """Each part of the past has its own topics."""
-_MEMBERS = {AS_JOINED: backtests.as_joined, GENERATION_BEFORE: backtests.from_generation_before}
-BASES = tuple(_MEMBERS)
-"""What generations may be predicted from."""
 
 
-def history(*dumps: DataFrame, topics: DataFrame | None = None, groups: Collection[str] = ()) -> History:
+def history(
+    *dumps: DataFrame,
+    topics: DataFrame | None = None,
+    groups: Collection[str] = (),
+    broker_logs: DataFrame | None = None,
+) -> History:
     """Read every generation of the groups in dumps of ``__consumer_offsets``, and explain each.
 
     A dump has ``key``, ``value``, ``partition``, ``offset`` and perhaps ``timestamp``, as Spark's source for Kafka
     returns them; several dumps of one topic are merged. ``topics`` names the topics of consumer-protocol groups by
-    their ids. Only ``groups`` are read, unless there are none. The tables are ``generations``, ``generation_members``,
-    ``episodes`` and ``rejects``.
+    their ids. Only ``groups`` are read, unless there are none. ``broker_logs`` are lines as for ``timings``, which have
+    the reasons for rebalances. The tables are ``generations``, ``generation_members``, ``episodes`` and ``rejects``.
 
     Raises UserError for columns that are missing or have another type.
 
@@ -57,7 +61,10 @@ def history(*dumps: DataFrame, topics: DataFrame | None = None, groups: Collecti
     +----------------+------------+
     <BLANKLINE>
     """
-    return read_history(dumps, topics=topics, groups=groups)
+    past = read_history(dumps, topics=topics, groups=groups)
+    if broker_logs is None:
+        return past
+    return replace(past, generations=with_log_reasons(past.generations, read_broker_logs(broker_logs).steps))
 
 
 def backtest(
@@ -87,17 +94,38 @@ def backtest(
     only showing top 3 rows
     <BLANKLINE>
     """
-    check_choice("basis", basis, list(_MEMBERS))
+    check_choice("basis", basis, list(BASES))
+    predictions = past_predictions(topics, kafka_version, assignors)
+    return lambda generation_members: predictions(generation_members).backtest(basis)
+
+
+def past_predictions(
+    topics: DataFrame | None, kafka_version: str | Clusters, assignors: Sequence[ConsumerPartitionAssignor]
+) -> Callable[[DataFrame], PastPredictions]:
+    """From generation members to all that is predicted of them; the parameters are those of ``backtest``."""
     clusters, today = clusters_of(kafka_version), None if topics is None else usable(fit_topics(topics))
+    return lambda generation_members: PastPredictions.of(generation_members, today, clusters, assignors)
 
-    def tested(generation_members: DataFrame) -> DataFrame:
-        # A member that cannot be used leaves its generation incomplete; it is not left out of it.
-        fitted = fit(generation_members, GENERATION_MEMBERS).drop(REASON, "_row")
-        seen = spans(fitted, today)
-        test = Backtest(clusters, basis, seen, described_topics(today), tuple(assignors))
-        return test(fitted.transform(_MEMBERS[basis]))
 
-    return tested
+def misses(
+    backtest: DataFrame,
+    topics: DataFrame | None = None,
+    kafka_version: str | Clusters = NEWEST,
+    assignors: Sequence[ConsumerPartitionAssignor] = (),
+) -> Callable[[DataFrame], Outcomes]:
+    """From generation members to the tables with which each wrong prediction of ``backtest`` is made again.
+
+    The tables are ``miss_topics``, ``miss_members`` and ``miss_clusters``: inputs of ``explain_assignment`` and
+    ``assign``, in which each miss is a cluster of its own. The parameters are those with which ``backtest`` predicted.
+
+    >>> past = history(spark.read.parquet("docs/examples/history/consumer-offsets.parquet"), groups=["cooperative"])
+    >>> tested = past.generation_members.transform(backtest())
+    >>> wrong = misses(tested)(past.generation_members)
+    >>> wrong.miss_members.count()
+    0
+    """
+    predictions = past_predictions(topics, kafka_version, assignors)
+    return lambda generation_members: predictions(generation_members).misses(backtest)
 
 
 def score(backtest: DataFrame) -> DataFrame:

@@ -2,11 +2,11 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.api.history import timings
 from rebalance_sim.commands.brokers import clusters_of, untested_releases
 from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.history_predictions import prediction_assumptions, summarise_predictions, write_predictions
@@ -17,6 +17,8 @@ from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.commands.validation.history import dumps_of, reading_of
+from rebalance_sim.engine.history.log_reasons import with_log_reasons
+from rebalance_sim.engine.history.timings import Timings
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.input_formats import check_exists
 from rebalance_sim.engine.runs.run import Run
@@ -42,22 +44,27 @@ def run(spark: SparkSession, options: Namespace) -> None:
     topics = run.read(TOPICS, options.topics, options.format) if options.topics else None
     clusters = clusters_of(options, run.read)
     own = own_assignors(options, clusters.others.rules())
-    dumps, logs = _dumps(run, options), _logs(run, options)
+    dumps, lines = _dumps(run, options), _log_lines(run, options)
     run.begin()
+    logs = None if lines is None else _logs(run, lines, options.cluster)
     run.report_progress("reading the generations of all groups")
     history = _read(run, options, dumps, topics)
+    if logs is not None:
+        history = replace(history, generations=with_log_reasons(history.generations, logs.steps))
     names = (GENERATIONS.name, GENERATION_MEMBERS.name, EPISODES.name)
     tables = {name: run.write(name, getattr(history, name)) for name in names}
     run.report_progress("measuring how long groups took")
-    timed = tables[GENERATION_MEMBERS.name].transform(timings(tables[GENERATIONS.name], tables[EPISODES.name], logs))
+    timed = tables[GENERATION_MEMBERS.name].transform(
+        Timings(tables[GENERATIONS.name], tables[EPISODES.name], None if logs is None else logs.steps)
+    )
     tables[TIMINGS.name] = run.write(TIMINGS.name, timed)
     tables |= write_predictions(run, tables, topics, clusters, tuple(own.values()))
-    _count(run, history, None if logs is None else read_broker_logs(logs, options.cluster), options.on_bad_input)
+    _count(run, history, logs, options.on_bad_input)
     run.assumptions = [*assumptions(tables), *prediction_assumptions(tables), *untested_releases(clusters)]
     run.finish()
     past = [*summarise_history(tables), *summarise_timings(tables[TIMINGS.name])]
     copied = [f"copied {plural(run.counts[_COPIED], 'new record')} to {options.keep}"] if options.keep else []
-    print_summary([*past, *summarise_predictions(tables), *copied, *summarise_run(run)])
+    print_summary([*past, *summarise_predictions(run, tables), *copied, *summarise_run(run)])
 
 
 def _dumps(run: Run, options: Namespace) -> list[tuple[str, Dump]]:
@@ -99,7 +106,7 @@ def _of_brokers(run: Run, dump: Dump, copy: str) -> DataFrame:
     return run.spark.read.parquet(copy) if exists or new else records
 
 
-def _logs(run: Run, options: Namespace) -> DataFrame | None:
+def _log_lines(run: Run, options: Namespace) -> DataFrame | None:
     """Return the lines of the logs of brokers; None without the option. Raises UserError if one does not exist."""
     if not options.broker_logs:
         return None
@@ -107,6 +114,13 @@ def _logs(run: Run, options: Namespace) -> DataFrame | None:
     for path in paths:
         check_exists(HadoopFiles(run.spark), "the broker log", path)
     return run.spark.read.text(paths)
+
+
+def _logs(run: Run, lines: DataFrame, cluster: str) -> BrokerLogs:
+    """Return the contents of the logs, of which little is needed, and several times."""
+    run.report_progress("reading the logs of the brokers")
+    read = read_broker_logs(lines, cluster)
+    return BrokerLogs(run.stage(read.steps, "steps"), run.stage(read.rejects, "lines"))
 
 
 def _count(run: Run, history: History, logs: BrokerLogs | None, on_bad_input: str) -> None:

@@ -5,17 +5,22 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.api.history import BASES, REPLAY, backtest, prevention, score
+from rebalance_sim.api.history import REPLAY, past_predictions, prevention, score
 from rebalance_sim.commands.console import Line, Table, one_line
 from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.engine.history.backtest import AS_JOINED, DIFFERS, PREDICTED_FROM, by_basis
+from rebalance_sim.engine.history.misses import MISS_TABLES
+from rebalance_sim.engine.history.past_predictions import BASES, PastPredictions
 from rebalance_sim.engine.history.prevention import SAVES
+from rebalance_sim.engine.runs.recorded_runs import RecordedRun
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
+from rebalance_sim.engine.spark.driver_rows import no_rows
 from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.clients import JAVA
+from rebalance_sim.report.audits.reproduction import miss_command
 from rebalance_sim.tables import BACKTEST, GENERATION_MEMBERS, GENERATIONS, PREVENTION, SCORE
 from rebalance_sim.wording import plural
 
@@ -39,18 +44,28 @@ def write_predictions(
     """Write and return ``backtest``, ``score`` and ``prevention``, from the generations that the run has written."""
     members = tables[GENERATION_MEMBERS.name]
     run.report_progress("predicting past generations")
-    tested = run.write(
-        BACKTEST.name, union([members.transform(backtest(topics, clusters, assignors, basis)) for basis in BASES])
-    )
+    predictions = past_predictions(topics, clusters, assignors)(members)
+    tested = run.write(BACKTEST.name, union([predictions.backtest(basis) for basis in BASES]))
     scored = run.write(SCORE.name, tested.transform(score))
+    _write_misses(run, predictions, tested)
     run.report_progress("simulating the past under other settings")
     prevented = run.write(PREVENTION.name, members.transform(prevention(tables[GENERATIONS.name], clusters)))
     return {BACKTEST.name: tested, SCORE.name: scored, PREVENTION.name: prevented}
 
 
-def summarise_predictions(tables: Mapping[str, DataFrame]) -> list[Line]:
+def _write_misses(run: Run, predictions: PastPredictions, tested: DataFrame) -> None:
+    """Write the tables of the predictions that were wrong, which are few or none."""
+    if tested.where(F.col("result") == DIFFERS).isEmpty():
+        found = {table.name: no_rows(run.spark, table.schema) for table in MISS_TABLES}
+    else:
+        found = dict(predictions.misses(tested).staged(lambda rows: run.stage(rows, "misses")))
+    for name, rows in found.items():
+        run.write(name, rows)
+
+
+def summarise_predictions(run: Run, tables: Mapping[str, DataFrame]) -> list[Line]:
     """Return how often predictions were right, the first that were wrong, and what would have prevented rebalances."""
-    return [*_scores(tables[SCORE.name]), *_misses(tables[BACKTEST.name]), *_prevented(tables[PREVENTION.name])]
+    return [*_scores(tables[SCORE.name]), *_misses(run, tables[BACKTEST.name]), *_prevented(tables[PREVENTION.name])]
 
 
 def prediction_assumptions(tables: Mapping[str, DataFrame]) -> list[str]:
@@ -89,21 +104,29 @@ def _scores(scored: DataFrame) -> list[Line]:
     return ["", "predictions of past generations, compared with their assignments:", Table(header, cells)]
 
 
-def _misses(tested: DataFrame) -> list[Line]:
-    wrong = tested.where((F.col("result") == DIFFERS) & (F.col("basis") == AS_JOINED))
-    order = ("cluster", "group_id", "recreated", "generation")
-    rows = wrong.orderBy(*order).limit(_MISSES).collect()
+def _misses(run: Run, tested: DataFrame) -> list[Line]:
+    """Return the first predictions that were wrong, and the command that makes the first of them again."""
+    order = ("basis", "cluster", "group_id", "recreated", "generation")
+    rows = tested.where(F.col("result") == DIFFERS).orderBy(*order).limit(_MISSES).collect()
     if not rows:
         return []
-    header = ("group", "generation", "rules", "members", "partitions", "differing")
+    header = ("group", "generation", "predicted from", "rules", "members", "partitions", "differing")
     cells = [
-        (one_line(row["group_id"]), row["generation"], row["strategy"], *(row[name] for name in header[3:]))
+        (
+            *(one_line(row["group_id"]), row["generation"], PREDICTED_FROM[row["basis"]], row["strategy"]),
+            *(row[name] for name in header[4:]),
+        )
         for row in rows
     ]
+    first = rows[0]["first_differing"]
+    partition = one_line(f"{first['topic']}-{first['partition']}")
+    owners = [one_line(first[name] or "no member") for name in ("assigned_to", "predicted")]
     return [
         "",
         "assigned differently from the prediction:",
         Table.of_clusters(header, cells, [row["cluster"] for row in rows]),
+        f"In the first of them, {partition} was assigned to {owners[0]} and is predicted for {owners[1]}. See why:",
+        f"  {miss_command(rows[0], RecordedRun(run.out, run.record()))}",
     ]
 
 

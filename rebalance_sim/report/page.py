@@ -18,6 +18,8 @@ class CellType(Enum):
     TEXT = "text"
     NAME = "name"
     """A name from the fleet, which may contain any characters."""
+    COMMAND = "command"
+    """A command to copy: it is never cut."""
     COUNT = "count"
     DECIMAL = "decimal"
     SHARE = "share"
@@ -28,7 +30,7 @@ class CellType(Enum):
     @property
     def is_number(self) -> bool:
         """Return whether values are numbers, which are aligned right."""
-        return self not in (CellType.TEXT, CellType.NAME)
+        return self not in (CellType.TEXT, CellType.NAME, CellType.COMMAND)
 
 
 @dataclass(frozen=True)

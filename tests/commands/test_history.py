@@ -1,13 +1,14 @@
 """The job history: what it prints and writes, and the mistakes that it reports."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import USER_ERROR, main
-from tests.sources.offsets_topic.test_history import GROUP, classic, frame, of, placed
+from tests.sources.offsets_topic.test_history import GROUP, T0, T1, T2, classic, frame, of, placed
 
 pytestmark = pytest.mark.usefixtures("small_runs")
 
@@ -39,6 +40,35 @@ def test_a_history_of_two_dumps(spark: SparkSession, tmp_path: Path, capsys: pyt
     assert "offsets_topic: record key: null" in capsys.readouterr().err
 
 
+def test_a_miss_is_printed_with_the_command_that_explains_it(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The leader's second answer is altered: range assigns the first two of three partitions to the first member."""
+    written = [classic(1, of("a", T0, T1), of("b", T2)), classic(2, of("a", T2, T1), of("b", T0))]
+    frame(spark, placed(written)).write.parquet(f"{tmp_path}/dump")
+    (tmp_path / "topics.json").write_text(json.dumps({"topic": "t", "partitions": 3, "racks": [["r1"]] * 3}))
+    inputs = ["--offsets-topic", f"{tmp_path}/dump", "--topics", f"{tmp_path}/topics.json"]
+    assert main(["history", *inputs, "--kafka-version", "3.9", "--out", f"{tmp_path}/out"]) == 0
+    printed = capsys.readouterr().out
+    misses = printed[printed.index("assigned differently from the prediction:") :].splitlines()
+    assert [" ".join(line.split()) for line in misses[2:4]] == [
+        f"g 2 {basis} range 2 3 2" for basis in ("what the members sent", "the generation before")
+    ]
+    assert misses[4] == "In the first of them, t-0 was assigned to b and is predicted for a. See why:"
+    program, *arguments = shlex.split(misses[5])
+    assert program == "rebalance-sim"
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.startswith("t-0 of group 'g' is assigned to a (range, Kafka 3.9)\n")
+    tables = [
+        part for name in ("topics", "members", "clusters") for part in (f"--{name}", f"{tmp_path}/out/miss_{name}")
+    ]
+    assert main(["assign", *tables, "--out", f"{tmp_path}/assigned"]) == 0
+    predicted = spark.read.parquet(f"{tmp_path}/assigned/assignments").where("member_id = 'a'").collect()
+    assert {row["cluster"]: [tuple(each) for each in row["partitions"]] for row in predicted} == {
+        f"default/g/0/2/{basis}": [("t", 0), ("t", 1)] for basis in ("as joined", "generation before")
+    }
+
+
 def test_a_dump_without_groups(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     frame(spark, placed(GROUP[1:2])).write.parquet(f"{tmp_path}/dump")
     assert main(["history", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out"]) == 0
@@ -60,15 +90,18 @@ def test_broker_logs(spark: SparkSession, tmp_path: Path, capsys: pytest.Capture
     lines = [
         "[2026-11-29 16:00:20,000] INFO Preparing to rebalance group g in state PreparingRebalance with old generation "
         "1 (reason: x)",
-        "[2026-11-29 16:00:21,250] INFO Stabilized group g generation 2 with 2 members.",
+        '{"timestamp": "2026-11-29T16:00:21.250Z", "message": "Stabilized group g generation 2 with 2 members."}',
         "Stabilized group g generation 3",
     ]
     (tmp_path / "logs" / "server.log").write_text("\n".join([*lines, "another line", ""]))
-    arguments = ["history", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out", "--broker-logs"]
+    arguments = ["history", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out", "--cluster", "eu"]
+    arguments.append("--broker-logs")
     assert main([*arguments, f"{tmp_path}/logs"]) == 0
     printed = capsys.readouterr().out
     assert ["join", "measured", "broker", "logs", "1", "1", "1,250", "1,250"] in map(str.split, printed.splitlines())
     record = json.loads((tmp_path / "out/_run.json").read_text())
     assert record["rows"]["rejected"]["broker_logs"] == 1
+    generations = spark.read.parquet(f"{tmp_path}/out/generations").orderBy("generation").collect()
+    assert [row["log_reasons"] for row in generations] == [None, ["x"], None, None, None]
     assert main([*arguments, f"{tmp_path}/none"]) == USER_ERROR
     assert f"cannot read the broker log {str(tmp_path / 'none')!r}: it does not exist" in capsys.readouterr().err

@@ -1,7 +1,9 @@
 """What the page of an audit shows of past rebalances: score, misses, calendar, and the strips of groups."""
 
+import html
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +12,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from rebalance_sim.commands.configuration import read_options
+from rebalance_sim.commands.parsers import parsers
+from rebalance_sim.engine.history.misses import MISS_TABLES
 from rebalance_sim.engine.runs.past_runs import READ
 from rebalance_sim.report.audits.fleet_past import SHOWN_DATES, SHOWN_MISSES
 from rebalance_sim.report.audits.group_past import LISTED_GENERATIONS, SHOWN_GENERATIONS
@@ -69,7 +74,20 @@ def test_misses_are_listed_and_the_rest_is_counted(page: str) -> None:
     misses = history[history.index('id="history-misses"') :]
     assert misses.count("3 of 12 partitions") == SHOWN_MISSES / 2
     assert misses.count("partitions per member are outside the bounds") == SHOWN_MISSES / 2
+    assert "3 of 12 partitions, such as g00-5: assigned to g00, predicted for no member" in texts_of(misses)
     assert "22 more: the rows of backtest whose result is differs, or whose within_bounds is false." in texts_of(misses)
+
+
+def test_each_miss_has_the_command_that_explains_it(page: str) -> None:
+    misses = page[page.index('id="history-misses"') :]
+    commands = [html.unescape(each) for each in re.findall(r"<code>(rebalance-sim explain .*?)</code>", misses)]
+    assert len(commands) == SHOWN_MISSES / 2
+    options = vars(read_options(*parsers(), shlex.split(commands[0])[1:]))
+    assert (options["what"], options["cluster"], options["topic"]) == ("assignment", "default/g00/0/1/as joined", "g00")
+    assert options["partition"] == 5
+    assert {options[name].rsplit("/", 1)[1] for name in ("topics", "members", "clusters")} == {
+        table.name for table in MISS_TABLES
+    }
 
 
 def test_the_calendar_has_the_hours_of_each_date(page: str) -> None:
@@ -112,23 +130,23 @@ def test_each_group_has_a_strip_with_words_and_its_last_generations(page: str) -
 
 
 def test_a_history_of_other_clusters_says_so_and_scores_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    html = page_with(spark, tmp_path, [("eu\u202e", "g00")], ["g00"])
-    history = texts_of(section(html, "history"))
+    shown = page_with(spark, tmp_path, [("eu\u202e", "g00")], ["g00"])
+    history = texts_of(section(shown, "history"))
     assert "The history is of other clusters (eu\\u202e) than the audit, which uses nothing of it." in history
-    assert '<p class="score">' not in html
-    assert 'id="history-calendar-caption"' not in html
-    assert "-history-caption" not in html
+    assert '<p class="score">' not in shown
+    assert 'id="history-calendar-caption"' not in shown
+    assert "-history-caption" not in shown
 
 
 def test_a_history_that_is_gone_is_missed(spark: SparkSession, tmp_path: Path) -> None:
-    html = page_of(write_audit(spark, tmp_path / "audit", ["g00"], f"{tmp_path}/gone"), tmp_path / "page")
-    assert "The history that the audit read can no longer be read." in texts_of(section(html, "history"))
+    shown = page_of(write_audit(spark, tmp_path / "audit", ["g00"], f"{tmp_path}/gone"), tmp_path / "page")
+    assert "The history that the audit read can no longer be read." in texts_of(section(shown, "history"))
 
 
 def test_an_audit_without_a_history_has_none_of_it(spark: SparkSession, tmp_path: Path) -> None:
-    html = page_of(write_audit(spark, tmp_path / "audit", ["g00"], ""), tmp_path / "page")
-    assert "ebalance history" not in html
-    assert '<p class="score">' not in html
+    shown = page_of(write_audit(spark, tmp_path / "audit", ["g00"], ""), tmp_path / "page")
+    assert "ebalance history" not in shown
+    assert '<p class="score">' not in shown
 
 
 def test_many_generations_keep_the_page_small(spark: SparkSession, tmp_path: Path) -> None:

@@ -62,9 +62,10 @@ def _tested(key: Key) -> Iterator[dict[str, Any]]:
     """Yield what was predicted of a group: from what its members sent, one miss and one that is outside its bounds."""
     cluster, name = key
     columns = {"cluster": cluster, "group_id": name, "recreated": 0, "strategy": name, "members": 2, "partitions": 12}
+    miss = {"miss": f"{cluster}/{name}/0/1/as joined", "first_differing": (name, 5, name, None)}
     for number in range(1, GENERATIONS_OF_GROUP):
         unpredictable = {"result": NOT_PREDICTABLE, "within_bounds": number == 3}
-        result = {1: {"result": DIFFERS, "differing": 3}, 2: unpredictable, 3: unpredictable}
+        result = {1: {"result": DIFFERS, "differing": 3} | miss, 2: unpredictable, 3: unpredictable}
         found = result.get(number, {"result": EQUAL, "differing": 0})
         yield columns | {"generation": number, "basis": AS_JOINED, "partition_counts": "known"} | found
         equal = {"basis": GENERATION_BEFORE, "result": EQUAL, "partition_counts": "from the answer", "differing": 0}

@@ -118,6 +118,13 @@ def _prevented(given: Given) -> DataFrame:
     return past.generation_members.transform(sim.prevention(past.generations))
 
 
+def _missed(given: Given) -> DataFrame:
+    """Return the members of the generations in which a leader is said to have left out a partition."""
+    left_out = F.filter("assigned", lambda each: (F.col("generation") != 2) | (each["partition"] != 0))
+    members = _past(given).generation_members.where("group_id = 'crashing'").withColumn("assigned", left_out)
+    return sim.misses(members.transform(sim.backtest()))(members).miss_members
+
+
 def _of_connect(given: Given) -> DataFrame:
     workers, connectors = (
         given.topics.sparkSession.read.json(str(EXAMPLES / "connect" / f"{name}.json"))
@@ -184,6 +191,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
         sim.cooperative_rebalances("cooperative-sticky", given.topics)
     ).transform(sim.last_rebalance),
     "member_lag": lambda given: given.assigned.transform(sim.member_lag(given.offsets)),
+    "misses": _missed,
     "moved_keys": lambda given: given.placed.transform(sim.moved_keys(given.topics, 8)),
     "optimum": lambda given: given.members.transform(sim.optimum(given.topics)),
     "owned_partitions": lambda given: given.members.transform(sim.owned_partitions("leave", given.topics)),

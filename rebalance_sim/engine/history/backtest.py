@@ -8,23 +8,26 @@ that no other generation shows (``partition_counts``). Such generations are mark
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from rebalance_sim.engine.groups.by_brokers import by_brokers
 from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
-from rebalance_sim.engine.history.generations import Entries, Generations, differing, entries, numbered_names
+from rebalance_sim.engine.history.generations import Entries, Generations, differences, entries, numbered_names
 from rebalance_sim.engine.history.partition_counts import TopicCounts, topic_counts
-from rebalance_sim.engine.tables.arrow import arrow_type, numbers, rows_of
+from rebalance_sim.engine.tables.arrow import arrow_type, list_offsets, lists, numbers, rows_of
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Brokers, Clusters
+from rebalance_sim.kafka.runtime.lists import gather
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.releases import SERVER_ASSIGNORS
 from rebalance_sim.tables import ASSIGNMENTS, BACKTEST, BALANCE, REJECTS, SCORE, STRINGS
@@ -43,6 +46,9 @@ _GENERATION = ("history_group_id", "recreated", "history_generation", "completed
 _ACTUAL = ("client_library", "client_version", "assigned")
 _SCORED_BY = ("basis", "client_library", "client_version", "strategy", "partition_counts")
 """What generations are counted by; the other columns of ``score`` are counts."""
+_FIRST = cast(StructType, BACKTEST.schema["first_differing"].dataType)
+_OF_MISS = ("differing", "first_differing", "miss")
+"""Columns of predictions that differ."""
 _NEW_TOPICS = "topic {} yet: no partition of it is assigned, and the others are as predicted without it"
 _OTHER_LIBRARY = "the leader's library is uncertain, and the others that it may use assign differently"
 
@@ -135,7 +141,7 @@ class Backtest:
                 yield pa.RecordBatch.from_struct_array(rows)
 
     def _rows(self, brokers: Brokers, generations: Generations, counts: TopicCounts) -> pa.StructArray:
-        topics = self._topics(generations, counts)
+        topics = self.topics(generations, counts)
         missing = generations.undescribed(counts.groups, topics) | generations.unreadable()
         numbered = topics.append_column("cluster", numbered_names(counts.groups))
         answers = self._answers(brokers, generations, missing, numbered)
@@ -173,7 +179,7 @@ class Backtest:
         columns |= {
             "result": pc.if_else(unknown, NOT_PREDICTABLE, columns["result"]),
             "reason": pc.if_else(unknown, reason, columns["reason"]),
-            "differing": pc.if_else(unknown, pa.scalar(None, columns["differing"].type), columns["differing"]),
+            **{name: pc.if_else(unknown, pa.scalar(None, columns[name].type), columns[name]) for name in _OF_MISS},
         }
         return rows_of(BACKTEST.schema, columns)
 
@@ -181,8 +187,10 @@ class Backtest:
         self, generations: Generations, counts: TopicCounts, missing: dict[int, str], answers: "_Answers"
     ) -> dict[str, pa.Array]:
         number, actual = len(generations), generations.assigned()
-        differ = differing(generations, actual, answers.entries(generations))
+        found = differences(generations, actual, answers.entries(generations))
+        differ = found.partitions
         results = [answers.result(each, missing.get(each), int(count)) for each, count in enumerate(differ)]
+        is_miss = np.array([result == DIFFERS for result, _ in results])
         loads = np.bincount(actual.members, minlength=len(generations.members))
         assigned = np.bincount(generations.of_members, loads, number).astype(np.int64)
         complete = assigned == np.bincount(counts.groups, counts.partitions, number)
@@ -207,6 +215,8 @@ class Backtest:
             "result": pa.array([result for result, _ in results]),
             "reason": pa.array([reason for _, reason in results], pa.string()),
             "differing": pa.array(differ, mask=~answers.has_answer(number)),
+            "first_differing": pa.array(found.first(is_miss), arrow_type(_FIRST)),
+            "miss": pc.if_else(pa.array(is_miss), self.names(generations), pa.scalar(None, pa.string())),
             "alternatives": pa.array([answers.alternatives.get(each) for each in range(number)], pa.list_(pa.string())),
             "partition_counts": pa.array(np.where(shown, FROM_ANSWER, KNOWN)),
             "within_bounds": pa.array(within, pa.bool_()),
@@ -225,12 +235,30 @@ class Backtest:
         outputs = (ASSIGNMENTS.name, BALANCE.name, REJECTS.name)
         return Prediction(outputs, clusters, (ELECTED,), metadata, self.assignors)
 
-    def _topics(self, generations: Generations, counts: TopicCounts) -> pa.Table:
-        """Return ``topic, partitions, racks, topic_id`` of the topics of each generation."""
+    def names(self, generations: Generations) -> pa.Array:
+        """Return a name for each generation on this basis, which no other has: group ids may have any character."""
+        clusters = [quote(cluster, safe="") for cluster in generations.clusters.to_pylist()]
+        numbers_of = (generations.column(name).to_pylist() for name in _GENERATION[:3])
+        rows = zip(clusters, *numbers_of, strict=True)
+        return pa.array(["/".join([*map(str, row), self.basis]) for row in rows], pa.string())
+
+    def topics(self, generations: Generations, counts: TopicCounts) -> pa.Table:
+        """Return ``topic, partitions, racks, topic_id`` of the topics of each generation.
+
+        The topics table has racks of today: those of later partitions are left out, and a topic that has fewer
+        partitions than then is another one.
+        """
         clusters = generations.clusters.take(pa.array(counts.groups))
         places = pc.index_in(_keys(clusters, counts.topics), _keys(self.described["cluster"], self.described["topic"]))
-        described = self.described.select(["racks", "topic_id"]).take(places)
-        return described.append_column("topic", counts.topics).append_column("partitions", pa.array(counts.partitions))
+        described = self.described.select(["racks", "topic_id"]).take(places).combine_chunks()
+        racks = pa.concat_arrays([pa.array([], described.schema.field("racks").type), *described["racks"].chunks])
+        starts = list_offsets(racks)
+        lacks = np.diff(starts) < counts.partitions
+        offsets, chosen = gather(starts[:-1], np.where(lacks, 0, counts.partitions))
+        cut = lists(offsets, racks.flatten().take(pa.array(chosen)))
+        known = pc.if_else(pa.array(lacks), pa.scalar(None, cut.type), cut)
+        columns = [counts.topics, pa.array(counts.partitions), known, described["topic_id"]]
+        return pa.table(columns, ["topic", "partitions", "racks", "topic_id"])
 
 
 def _keys(clusters: pa.Array, topics: pa.Array) -> pa.Array:

@@ -1,6 +1,7 @@
 """A batch of past generations, each a group with its members nested, and what they were assigned."""
 
 from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from rebalance_sim.engine.groups.prediction import asks_topic_ids
 from rebalance_sim.engine.groups.whole_groups import REJECT_REASON
 from rebalance_sim.engine.tables.arrow import codes, list_offsets, lists, numbers
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE
 from rebalance_sim.wording import plural
 
@@ -119,11 +120,57 @@ def entries(members: Ints, partitions: pa.ListArray) -> Entries:
     return Entries(of_entries, flat.field("topic"), numbers(flat.field("partition")).astype(np.int64))
 
 
-def differing(generations: Generations, actual: Entries, predicted: Entries) -> Ints:
-    """Return, by generation, how many partitions are not assigned to the members for which they are predicted."""
-    of_topics, topics = codes(pa.concat_arrays([actual.topics, predicted.topics]))
+@dataclass(frozen=True)
+class Differences:
+    """Partitions that are not assigned to the members for which they are predicted."""
+
+    generations: Generations
+    actual: Entries
+    predicted: Entries
+    of: Ints
+    """The generation of each partition that differs: in ascending order, and within a generation by topic."""
+    topics: pa.Array
+    numbers: Ints
+
+    @property
+    def partitions(self) -> Ints:
+        """How many partitions differ, by generation."""
+        return np.bincount(self.of, minlength=len(self.generations))
+
+    def first(self, chosen: Flags) -> list[dict[str, object] | None]:
+        """Return the first partition that differs in each of the chosen generations, and None for the others."""
+        found: list[dict[str, object] | None] = [None] * len(chosen)
+        of, places = np.unique(self.of, return_index=True)
+        firsts = places[chosen[of]]
+        keys = self._keys(self.of[firsts], self.topics.take(pa.array(firsts)), self.numbers[firsts])
+        owners = [self._owners(keys, side) for side in (self.actual, self.predicted)] if len(firsts) else [[], []]
+        for place, assigned_to, predicted in zip(firsts.tolist(), *owners, strict=True):
+            found[self.of[place]] = {
+                "topic": self.topics[place].as_py(),
+                "partition": int(self.numbers[place]),
+                "assigned_to": assigned_to,
+                "predicted": predicted,
+            }
+        return found
+
+    def _owners(self, keys: pa.Array, side: Entries) -> list[str | None]:
+        places = pc.index_in(keys, self._keys(self.generations.of_members[side.members], side.topics, side.partitions))
+        owners = self.generations.members.field("member_id").take(pa.array(side.members).take(places))
+        names: list[str | None] = owners.to_pylist()
+        return names
+
+    @staticmethod
+    def _keys(of: Ints, topics: pa.Array, partitions: Ints) -> pa.Array:
+        return pc.binary_join_element_wise(numbered_names(of), topics, numbered_names(partitions), "\0")
+
+
+def differences(generations: Generations, actual: Entries, predicted: Entries) -> Differences:
+    """Compare what was assigned with what is predicted."""
+    of_topics, names = codes(pa.concat_arrays([actual.topics, predicted.topics]))
+    order = pc.sort_indices(names)
+    by_name = np.argsort(numbers(order)).astype(np.int32)[of_topics]
     size, most = (
-        max(len(topics), 1),
+        max(len(names), 1),
         int(max(actual.partitions.max(initial=0), predicted.partitions.max(initial=0))) + 1,
     )
 
@@ -131,10 +178,14 @@ def differing(generations: Generations, actual: Entries, predicted: Entries) -> 
         return (part.members * size + codes_of_topics) * most + part.partitions
 
     cut = len(actual.topics)
-    changed = np.setxor1d(key(actual, of_topics[:cut]), key(predicted, of_topics[cut:]))
+    changed = np.setxor1d(key(actual, by_name[:cut]), key(predicted, by_name[cut:]))
     members, partitions = np.divmod(changed, size * most)
-    of_generations = generations.of_members[members] * (size * most) + partitions
-    return np.bincount(np.unique(of_generations) // (size * most), minlength=len(generations))
+    differ = np.unique(generations.of_members[members] * (size * most) + partitions)
+    of, places = np.divmod(differ, size * most)
+    of_names, partition_numbers = np.divmod(places, most)
+    return Differences(
+        generations, actual, predicted, of, names.take(order).take(pa.array(of_names)), partition_numbers
+    )
 
 
 def numbered_names(of: Ints) -> pa.Array:

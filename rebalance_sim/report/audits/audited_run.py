@@ -13,8 +13,8 @@ from rebalance_sim.engine.audit.unread import Unread
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.input_files import read_input
-from rebalance_sim.engine.runs.past_runs import HISTORY, tables_of_history
-from rebalance_sim.engine.runs.recorded_runs import fleet_of
+from rebalance_sim.engine.runs.past_runs import HISTORY, past_run, tables_of_history
+from rebalance_sim.engine.runs.recorded_runs import RecordedRun, fleet_of
 from rebalance_sim.engine.runs.session_runs import SessionRun
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import ELECTIONS, FINDINGS, VERDICTS, Table
@@ -66,6 +66,13 @@ class AuditedRun:
         except UserError as problem:
             _LOG.warning("past rebalances are not shown: %s", problem)
             return {}
+
+    @cached_property
+    def history_run(self) -> RecordedRun | None:
+        """The run of ``history`` whose tables it read; None if it read none from a folder, or if they are gone."""
+        if self.is_of_session or not self.history:
+            return None
+        return past_run(HadoopFiles(self.run.spark), str(self.run.record["options"][HISTORY]))
 
     @cached_property
     def fleet(self) -> "AuditedRun | None":

@@ -14,6 +14,7 @@ from rebalance_sim.engine.history.backtest import DIFFERS, PREDICTED_FROM, by_ba
 from rebalance_sim.engine.history.stories import AT
 from rebalance_sim.engine.runs.past_runs import HISTORY
 from rebalance_sim.report.audits.audited_run import AuditedRun
+from rebalance_sim.report.audits.reproduction import miss_command
 from rebalance_sim.report.lanes import UNITS
 from rebalance_sim.report.page import CLUSTER, GROUP, CellType, Column, Lane, LaneTable, Table, counts
 from rebalance_sim.report.text import count
@@ -68,7 +69,7 @@ def fleet_past(audited: AuditedRun) -> FleetPast | None:
         notes,
         _score(rows, "this cluster's" if len(here) == 1 else "these clusters'"),
         _scores_table(rows) if rows else None,
-        _misses(tested, sum(row["differs"] + row["outside_bounds"] for _, row in rows), len(here) > 1),
+        _misses(audited, tested, sum(row["differs"] + row["outside_bounds"] for _, row in rows), len(here) > 1),
         calendar,
     )
 
@@ -117,16 +118,18 @@ def _scores_table(rows: Sequence[tuple[str, Row]]) -> Table:
     return Table("Predictions of past generations, compared with their assignments", columns, tuple(cells), note)
 
 
-def _misses(tested: DataFrame, number: int, has_clusters: bool) -> Table | None:
+def _misses(audited: AuditedRun, tested: DataFrame, number: int, has_clusters: bool) -> Table | None:
     """Return the first predictions that were wrong; None if there are none."""
     if not number:
         return None
     order = ("basis", "cluster", "group_id", "recreated", "generation")
     rows = tested.where(_MISS).orderBy(*order).limit(SHOWN_MISSES).collect()
+    past = audited.history_run
     columns = (
         *((CLUSTER, GROUP) if has_clusters else (GROUP,)),
         *(*counts("generation"), Column("predicted from"), Column("rules", CellType.NAME), *counts("members")),
         Column("difference"),
+        *([Column("see why", CellType.COMMAND)] if past else []),
     )
     cells = [
         tuple(
@@ -135,6 +138,7 @@ def _misses(tested: DataFrame, number: int, has_clusters: bool) -> Table | None:
                 "predicted_from": PREDICTED_FROM[row["basis"]],
                 "rules": row["strategy"],
                 "difference": _difference(row),
+                "see_why": miss_command(row, past) if past and row["miss"] is not None else None,
             }[column.field or column.title.replace(" ", "_")]
             for column in columns
         )
@@ -148,7 +152,11 @@ def _misses(tested: DataFrame, number: int, has_clusters: bool) -> Table | None:
 def _difference(row: Row) -> str:
     if row["result"] != DIFFERS:
         return "partitions per member are outside the bounds"
-    return f"{count(row['differing'])} of {plural(row['partitions'], 'partition')}"
+    text, first = f"{count(row['differing'])} of {plural(row['partitions'], 'partition')}", row["first_differing"]
+    if first is None:
+        return text
+    owners = [first[name] or "no member" for name in ("assigned_to", "predicted")]
+    return f"{text}, such as {first['topic']}-{first['partition']}: assigned to {owners[0]}, predicted for {owners[1]}"
 
 
 def _calendar(generations: DataFrame) -> LaneTable | None:

@@ -4,6 +4,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pyspark.sql import Row
+
 from rebalance_sim.defaults import AUTO, CLUSTER, SCENARIO
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun
 from rebalance_sim.releases import OFFSETS_PARTITIONS
@@ -68,6 +70,31 @@ def command_of(finding: Mapping[str, Any], options: Mapping[str, Any]) -> str:
             named = [*_named("runs", str(options.get("out") or "")), *_named("groups", group)]
             parts = ["report", *named, "--out", "page"]
     return pasted([_COMMAND, *parts])
+
+
+def miss_command(miss: Mapping[str, Any] | Row, run: RecordedRun) -> str:
+    r"""Return the command that explains the first wrong partition of a miss, from a row of ``backtest`` of a run.
+
+    >>> first = {"topic": "orders", "partition": 2}
+    >>> run = RecordedRun("past", {"options": {"assignors": "own:Own", "output_format": "json"}})
+    >>> print(miss_command({"miss": "eu/billing/0/7/as joined", "first_differing": first}, run).replace(" --", "\n--"))
+    rebalance-sim explain assignment
+    --topics past/miss_topics
+    --members past/miss_members
+    --clusters past/miss_clusters
+    --format json
+    --assignors own:Own
+    --cluster 'eu/billing/0/7/as joined'
+    --topic orders
+    --partition 2
+    """
+    tables = [part for name in ("topics", "members", "clusters") for part in _named(name, run.path(f"miss_{name}"))]
+    kind = [] if run.output_format == "parquet" else _named("format", run.output_format)
+    own, partition = _option("assignors", run.record["options"].get("assignors")), miss["first_differing"]
+    of_topic = [*_named("topic", partition["topic"]), "--partition", str(partition["partition"])]
+    return pasted(
+        [_COMMAND, "explain", "assignment", *tables, *kind, *own, *_named("cluster", miss["miss"]), *of_topic]
+    )
 
 
 def pasted(parts: Iterable[str]) -> str:
