@@ -33,7 +33,7 @@ from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS, SimulationSettings
 from rebalance_sim.kafka.simulation.share_targets import ShareTargets
 from rebalance_sim.kafka.simulation.sharing import Sharing
-from rebalance_sim.releases import ConsumerGroupRules
+from rebalance_sim.releases import ShareGroupRules
 
 SIMULATED_EVENTS = frozenset(
     {
@@ -42,8 +42,6 @@ SIMULATED_EVENTS = frozenset(
     }
 )
 _WAITS = (ScenarioKind.NEXT_BOUNCE, ScenarioKind.PODS_AVAILABLE)
-FIRST_RULES = ConsumerGroupRules.ONLY_SUBSCRIBED
-"""The rules of the first release whose share groups are simulated, 4.2."""
 _CONFIG = ShareConfig()
 _NOTHING: Partitions = frozenset()
 _UUID_BYTES = 16
@@ -73,7 +71,7 @@ class ShareSetUp:
     events: Sequence[GroupEvent]
     """In the order in which they happen. An event that waits is the first of its stage, from whose end the others
     count their time."""
-    rules: ConsumerGroupRules
+    rules: ShareGroupRules
     settings: SimulationSettings
     epoch: int = 1
     """The epoch of the group when the simulation begins."""
@@ -114,6 +112,15 @@ class StepRow:
     value: int | None = None
 
 
+@dataclass(frozen=True)
+class FailedConsumer:
+    """A consumer that stops with a fatal error."""
+
+    consumer: int
+    error: Errors
+    at_ms: int
+
+
 @dataclass
 class ShareOutcome:
     """The result of a simulation."""
@@ -125,6 +132,8 @@ class ShareOutcome:
     """By consumer that runs at the end."""
     messages: int = 0
     evicted: int = 0
+    failed: list[FailedConsumer] = field(default_factory=list)
+    """The consumers that an error stops."""
     is_stable: bool = False
     awaited: GroupEvent | None = None
     """The event that the rollout never reaches."""
@@ -457,13 +466,21 @@ class _Simulation:
             self._beat(place)
             return
         if answer.error is not Errors.NONE:
-            process.sends_subscription = True
+            self._fail(place, answer.error)
             return
         process.epoch = answer.epoch
         if answer.assigned is not None and answer.assigned != process.owned:
             self._give(place, answer.assigned, Subject.ASSIGNED)
             self._beat(place)
         self._rest()
+
+    def _fail(self, place: int, error: Errors) -> None:
+        """Stop a consumer without leaving: any other error is fatal to it (``AbstractHeartbeatRequestManager``)."""
+        self._outcome.failed.append(FailedConsumer(place, error, self._now))
+        self._note(Subject.FAILED, place, error=error.name)
+        self._crash(place)
+        self._sharing.subscribed = self._subscribed()
+        self._sharing.settle(self._now)
 
     def _give(self, place: int, partitions: Partitions, subject: Subject) -> None:
         """Let a consumer have other partitions."""
