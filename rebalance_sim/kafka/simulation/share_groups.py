@@ -42,7 +42,6 @@ SIMULATED_EVENTS = frozenset(
     }
 )
 _WAITS = (ScenarioKind.NEXT_BOUNCE, ScenarioKind.PODS_AVAILABLE)
-_CONFIG = ShareConfig()
 _NOTHING: Partitions = frozenset()
 _UUID_BYTES = 16
 
@@ -176,7 +175,11 @@ class _Simulation:
         self._set_up, self._settings = set_up, set_up.settings
         self._random = random.Random(set_up.seed)
         self._topics = dict(set_up.topics)
-        self._group = ShareGroup(_CONFIG, set_up.rules, set_up.targets)
+        self._config = ShareConfig(
+            group_share_session_timeout_ms=set_up.settings.group_share_session_timeout_ms,
+            group_share_heartbeat_interval_ms=set_up.settings.group_share_heartbeat_interval_ms,
+        )
+        self._group = ShareGroup(self._config, set_up.rules, set_up.targets)
         self._processes = [_Process(each.subscription) for each in set_up.consumers]
         self._by_member: dict[str, int] = {}
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
@@ -248,7 +251,7 @@ class _Simulation:
         last_event_ms = self._last_event_ms
         if self._settings.duration_ms:
             return self._settings.duration_ms
-        quiet_ms = _CONFIG.group_share_session_timeout_ms + 2 * _CONFIG.group_share_heartbeat_interval_ms
+        quiet_ms = self._config.group_share_session_timeout_ms + 2 * self._config.group_share_heartbeat_interval_ms
         until_ms = max(self._changed_ms, last_event_ms) + (self._settings.quiet_ms or quiet_ms)
         return min(until_ms, last_event_ms + self._settings.longest_ms)
 
@@ -296,7 +299,7 @@ class _Simulation:
             self._processes[place].owned = member.assigned
             self._sharing.change(place, _NOTHING, member.assigned, 0, counts=False)
             self._note(Subject.ASSIGNED, place, partitions=len(member.assigned))
-            first_ms = self._random.randrange(_CONFIG.group_share_heartbeat_interval_ms)
+            first_ms = self._random.randrange(self._config.group_share_heartbeat_interval_ms)
             self._at(first_ms, self._beat_if_due(place, self._processes[place].beats))
         self._watch_sessions()
 
@@ -423,7 +426,7 @@ class _Simulation:
         process.beats += 1
         self._send(place, ShareHeartbeat(process.member_id, process.epoch, subscription))
         timer = self._beat_if_due(place, process.beats)
-        self._at(self._now + _CONFIG.group_share_heartbeat_interval_ms, timer)
+        self._at(self._now + self._config.group_share_heartbeat_interval_ms, timer)
 
     def _send(self, place: int, request: ShareHeartbeat) -> None:
         incarnation = self._processes[place].incarnation

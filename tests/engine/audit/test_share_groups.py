@@ -109,8 +109,8 @@ def test_nothing_is_found_that_cannot_apply() -> None:
         loads={("c", "jobs"): load},
         grown={("c", "jobs"): {"keys": 9, "keys_moved": 3, "partitions": 4, "partitions_after": 6}},
     )
-    facts, beside = TopicFacts(partitions={("c", "jobs"): 4}, keys=keys), {TOPIC_LAG.name: [lag], OFFSETS.name: [{}]}
-    group = sharing(topics=facts, beside=beside)
+    beside: dict[str, list[dict[str, Any]]] = {TOPIC_LAG.name: [lag], OFFSETS.name: [{}]}
+    group = sharing(topics=TopicFacts(partitions={("c", "jobs"): 4}, keys=keys), beside=beside)
     assert found(group).keys() == {"other-kind-of-group", "rollout-cost", "hot-partition"}
     assert "key" in str(found(group)["hot-partition"].recommendation)
 

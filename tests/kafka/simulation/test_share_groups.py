@@ -32,6 +32,7 @@ def simulated(
     joining: int = 0,
     release: str = "4.3.0",
     assignor: type[ShareTargets] = ShareTargets,
+    settings: SimulationSettings | None = None,
     seed: int = 1,
 ) -> ShareOutcome:
     """Simulate a group of one topic."""
@@ -42,7 +43,7 @@ def simulated(
     consumers = [SharingConsumer(name, JOBS) for name in names]
     consumers += [SharingConsumer(f"new-{number}", JOBS, is_member=False) for number in range(joining)]
     happened = sorted(events, key=lambda event: event.at_ms)
-    settings = SimulationSettings()
+    settings = settings or SimulationSettings()
     return simulate_share_group(
         ShareSetUp(
             consumers, {"jobs": partitions}, targets, happened, version.share_groups, settings, epoch=3, seed=seed
@@ -109,6 +110,17 @@ def test_a_crash_is_noticed_when_the_session_ends(seed: int) -> None:
     (row,) = outcome.epochs
     assert (row.reason.name, row.evicted) == ("SESSION_EXPIRED", 1)
     assert 10_000 + SESSION_MS - BEAT_MS - SLACK_MS <= row.from_ms <= 10_000 + SESSION_MS + SLACK_MS
+
+
+def test_settings_decide_how_often_members_beat_and_when_sessions_end(seed: int) -> None:
+    settings = SimulationSettings(group_share_heartbeat_interval_ms=1000, group_share_session_timeout_ms=7000)
+    outcome = simulated(3, 7, happens(ScenarioKind.CRASH), settings=settings, seed=seed)
+    (row,) = outcome.epochs
+    assert 10_000 + 7000 - 1000 - SLACK_MS <= row.from_ms <= 10_000 + 7000 + SLACK_MS
+    assert row.to_ms is not None
+    assert row.to_ms - row.from_ms <= 2 * 1000 + SLACK_MS
+    beats = sum(step.subject is Subject.REQUEST for step in outcome.steps if step.at_ms < 10_000)
+    assert 3 * 9 <= beats <= 3 * 11
 
 
 def test_a_short_stall_changes_nothing_and_a_long_one_lets_the_consumer_leave_and_return() -> None:
