@@ -213,6 +213,21 @@ class ShareRules(IntEnum):
     """Members keep what they have; as many share each partition as it takes to give every member one (4.2)."""
 
 
+class ShareGroupRules(IntEnum):
+    """Rules of the group coordinator for share groups (KIP-932); each adds to those before it."""
+
+    EARLY_ACCESS = 0
+    """All partitions of subscribed topics are assigned; a known member cannot join again with a new epoch (4.0)."""
+    INITIALIZED = 1
+    """Only partitions with share state are assigned; the epoch rises until the target has just these (4.1)."""
+    ONLY_SUBSCRIBED = 2
+    """Only subscribed topics count for that; members get no others, and may join again (4.2)."""
+    ASSIGNMENT_INTERVAL = 3
+    """Target assignments are a minimum time apart; epochs begin with 2 (4.3)."""
+    EMPTY_GROUPS = 4
+    """A group without members needs no target assignment (4.4)."""
+
+
 class ConnectRules(IntEnum):
     """The rules by which the leader of a Connect cluster assigns connectors and tasks; each adds to those before it."""
 
@@ -305,6 +320,7 @@ class KafkaVersion:
     share_assignors: tuple[str, ...]
     """Names of the assignors of its share groups (KIP-932)."""
     share: ShareRules
+    share_groups: ShareGroupRules
     connect: ConnectRules
     """Of the leader of a Connect cluster: its workers are clients."""
     streams_assignors: tuple[str, ...]
@@ -386,6 +402,7 @@ RULE_CHANGES = (
             "streams_protocol": 8,
             "share_assignors": (),
             "share": ShareRules.ALL_PARTITIONS,
+            "share_groups": ShareGroupRules.EARLY_ACCESS,
             "connect": ConnectRules.EAGER,
             "streams_assignors": (),
             "streams": StreamsRules.TASK_PAIRS,
@@ -474,16 +491,20 @@ RULE_CHANGES = (
         {"reclaims_revoked": False, "rebalances_after_replacement": False},
     ),
     RuleChange("4.1.0", "KAFKA-18757, KAFKA-18901", {"share": ShareRules.HASHED_IDS}),
+    RuleChange("4.1.0", "KAFKA-18827", {"share_groups": ShareGroupRules.INITIALIZED}),
     RuleChange("4.1.0", "KIP-1071", {"streams_assignors": STREAMS_ASSIGNORS}),
     RuleChange("4.1.1", "KAFKA-19546", {"rebalances_after_replacement": True}),
     RuleChange("4.1.2", "KAFKA-19449", {"reclaims_revoked": True}),
     RuleChange("4.2.0", "KAFKA-19431, KAFKA-19233", {"consumer_groups": ConsumerGroupRules.ONLY_SUBSCRIBED}),
     RuleChange("4.2.0", "KAFKA-19362, KAFKA-19363", {"share": ShareRules.BALANCED}),
+    RuleChange("4.2.0", "KAFKA-19468, KAFKA-19431", {"share_groups": ShareGroupRules.ONLY_SUBSCRIBED}),
     RuleChange("4.2.0", "KAFKA-19478, KAFKA-19661", {"streams": StreamsRules.LEAST_LOADED}),
     RuleChange("4.2.2", "KAFKA-20899", {"streams": StreamsRules.FREE_STANDBYS}),
     RuleChange("4.3.0", "released before the fix of 4.2.2", {"streams": StreamsRules.LEAST_LOADED}),
     RuleChange("4.3.0", "KRaftMetadataCache without a set", {"partition_order": PartitionOrder.ASCENDING}),
     RuleChange("4.3.0", "KIP-1263, KIP-1251", {"consumer_groups": ConsumerGroupRules.ASSIGNMENT_INTERVAL}),
+    RuleChange("4.3.0", "KAFKA-20291", {"share_groups": ShareGroupRules.ASSIGNMENT_INTERVAL}),
+    RuleChange("4.4.0", "KAFKA-20442", {"share_groups": ShareGroupRules.EMPTY_GROUPS}),
     RuleChange("4.4.0", "KAFKA-20442, KAFKA-20601", {"consumer_groups": ConsumerGroupRules.EMPTY_GROUPS}),
     RuleChange("4.4.0", "KAFKA-20719, KAFKA-20899", {"streams": StreamsRules.TASK_OFFSETS}),
     RuleChange("4.4.0", "KAFKA-20665", {"streams_groups": StreamsGroupRules.ROLE_CHANGES}),
@@ -492,7 +513,7 @@ RULE_CHANGES = (
 BROKER_RULES = (
     *("coordinator_map", "coordinator", "member_list", "rebalancing_offsets_expire", "partition_order"),
     *("consumer_groups", "reclaims_revoked", "rebalances_after_replacement"),
-    *("server_assignors", "server_range", "server_uniform", "share_assignors", "share"),
+    *("server_assignors", "server_range", "server_uniform", "share_assignors", "share", "share_groups"),
     *("streams_assignors", "streams", "streams_groups"),
 )
 """The rules of brokers; the others are those of clients."""

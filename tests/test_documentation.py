@@ -27,6 +27,7 @@ from rebalance_sim.releases import (
     CoordinatorRules,
     KafkaStreamsRules,
     KafkaVersion,
+    ShareGroupRules,
     kafka_version,
 )
 from rebalance_sim.sources.scenarios import KEYS, ScenarioFile, scenario_names
@@ -187,6 +188,7 @@ def test_versions_page_lists_every_rule_and_the_order_of_ties() -> None:
     for kind, rules in (
         ("the coordinator", CoordinatorRules),
         ("consumer-protocol groups", ConsumerGroupRules),
+        ("share groups", ShareGroupRules),
         ("Kafka Streams", KafkaStreamsRules),
     ):
         assert [row[0] for row in table_under(text, f"rules of {kind}")] == [of.name for of in rules]

@@ -362,8 +362,6 @@ class Audit:
         }  # fmt: skip
         simulated = SIMULATED if self.offsets is None else (*SIMULATED, LAG_COSTS.name)
         simulations = simulations_of(simulated, self.scenario, self._metadata, (ELECTED,), options)
-        # Of share groups an audit judges no rollouts.
-        simulations = replace(simulations, with_share_groups=False)
         is_small = self.members.count() <= self._thresholds.ranges_up_to_members
         simulations = replace(simulations, pays=None if is_small else self._thresholds.pays, timings=self.seen)
         return GroupAudit(now, others, simulations, judgement)

@@ -141,12 +141,15 @@ def _lanes(timeline: GroupTimeline, members: Sequence[str], first: int, end: int
         yield lane(name, timeline.spans.get(name, ()), first, end)
 
 
-def cost_note(costs: Mapping[str, Any] | Row | None) -> str:
-    """Return what a rollout costs, from a row of ``costs``; empty without one, or if it was not simulated."""
+def cost_note(costs: Mapping[str, Any] | Row | None, change: str = "rebalance") -> str:
+    """Return what a rollout costs, from a row of ``costs``; empty without one, or if it was not simulated.
+
+    ``change`` is the noun of what its column ``rebalances`` counts.
+    """
     if costs is None or costs["unowned_ms"] is None:
         return ""
     each = seconds(costs["unowned_ms"] / max(costs["partitions"] or 0, 1))
-    rebalances, moves = plural(costs["rebalances"], "rebalance"), plural(costs["moved"], "partition move")
+    rebalances, moves = plural(costs["rebalances"], change), plural(costs["moved"], "partition move")
     return f"{rebalances}, downtime per partition {each} s, {moves}"
 
 

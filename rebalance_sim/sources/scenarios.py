@@ -63,7 +63,10 @@ _NEEDED = {
 }
 _MOST = 10**12
 RolloutKind = Deployment | StatefulSet | Drain
-_TAKE_TIME = ("network_ms", "heartbeat_interval_ms", "group_consumer_heartbeat_interval_ms")
+_TAKE_TIME = (
+    *("network_ms", "heartbeat_interval_ms", "group_consumer_heartbeat_interval_ms"),
+    "group_share_heartbeat_interval_ms",
+)
 """Settings that must not be 0: a request that is repeated without delay would never let the clock advance."""
 Natural = Annotated[int, Meta(ge=0, le=_MOST)]
 Positive = Annotated[int, Meta(ge=1, le=_MOST)]

@@ -197,7 +197,7 @@ def _write_consumer_groups_by_release() -> None:
 
 
 def _write_share_groups_by_release() -> None:
-    """Write conversations about share groups, for each release since 4.2 that changes a rule."""
+    """Write conversations about share groups, for each release that changes a rule."""
     cases = list(share_group_cases(SHARE_GROUP_SEED, SHARE_GROUP_COUNT))
     _write_by_release("share-groups", cases, {r: coordinator_answers(r, cases) for r in SHARE_GROUP_RELEASES})
 

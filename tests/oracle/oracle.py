@@ -42,8 +42,8 @@ SERVER_RULES = {
 """The same of the coordinator's assignors (KIP-848)."""
 SHARE_RELEASES = ("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0")
 """Releases with the assignor of share groups (KIP-932), whose rules change with 4.1 and 4.2."""
-SHARE_GROUP_RELEASES = ("4.2.0", "4.3.0", "4.4.0")
-"""Releases since 4.2 that change what the coordinator of share groups answers."""
+SHARE_GROUP_RELEASES = ("4.0.0", "4.1.0", "4.2.0", "4.3.0", "4.4.0")
+"""Releases that change what the coordinator of share groups (KIP-932) answers."""
 STREAMS_RELEASES = ("4.1.2", "4.2.1", "4.2.2", "4.3.1", "4.4.0")
 """Releases with the task assignor of streams groups (KIP-1071), whose rules change with 4.2.0, 4.2.2, 4.3.0 and 4.4."""
 STREAMS_RECORD_RELEASES = ("4.1.2", "4.2.0", "4.3.0", "4.4.0")

@@ -15,7 +15,7 @@ _NAMES = ("orders", "payments", "clicks", "audit")
 
 
 def share_group_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Conversations for Kafka 4.2 and later."""
+    """Conversations for Kafka 4.0 and later."""
     rng = random.Random(f"share-group {seed}")
     return (_Conversation(rng).case(f"share-group-{seed}-{i}") for i in range(count))
 

@@ -343,6 +343,16 @@ def test_settings_that_a_group_cannot_use_do_not_help_it(fleet: tuple[str, list[
 
 
 @pytest.mark.scale
+def test_a_share_group_is_shown_in_its_own_words(fleet: tuple[str, list[Row]]) -> None:
+    text = dict(details(fleet[0]))["healthy-sharing"]
+    assert "The coordinator assigns with share-simple, as it does in every share group." in text
+    assert "Next target assignment (share-simple)" in text
+    assert re.search(r"As it is: \d+ epochs, downtime per partition", text)
+    assert "No other settings are tried." in text
+    assert not re.search(r"rebalances\b|pays off|Java is assumed|group\.protocol|group\.instance", text)
+
+
+@pytest.mark.scale
 def test_the_assignor_that_the_leader_runs_is_marked(fleet: tuple[str, list[Row]]) -> None:
     """Range of librdkafka is not the range of Java, which stands in the table, too."""
     shown = dict(details(fleet[0]))

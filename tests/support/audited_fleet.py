@@ -56,6 +56,7 @@ MEMBERS: Rows = [
     *_members("migration-policy", 3, ["six"], COOPERATIVE, cluster="strict"),
     *_members("other-kind-of-group", 2, ["six"], ["compatible"], protocol_type="connect"),
     *_members("healthy-streams", 2, ["six"], ["stream"]),
+    *_members("healthy-sharing", 9, ["six"], ["share-simple"], protocol_type="share", weight=SHOWN),
     *(row | {"subscription": topics} for row, topics in zip(
         _members("migration-less-balanced", 7, [], ["sticky"]), _LINKS, strict=True)),
     *_members("migration-loses-racks", 3, ["racked"], ["sticky"], rack="a"),

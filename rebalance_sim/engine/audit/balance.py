@@ -106,7 +106,7 @@ _OR_LIBRARY = ", or change to a client library whose assignors divide the partit
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about the balance of a group."""
-    yield from _topics_on_one_host(group)
+    yield from topics_on_one_host(group)
     today, best = group.balance, group.optimum
     if today is None or best is None:
         return
@@ -219,7 +219,7 @@ def topics_in_words(whole: Sequence[Row]) -> str:
     )
 
 
-def _topics_on_one_host(group: Group) -> Iterator[Finding]:
+def topics_on_one_host(group: Group) -> Iterator[Finding]:
     """Yield the finding about topics that several members on one host own, as far as others could have some.
 
     It is normal for a topic with fewer partitions than subscribers.

@@ -324,6 +324,12 @@ class Group:
         return row if row and row["error"] is None else None
 
     @property
+    def simulation_error(self) -> str | None:
+        """Why the group has no simulated rollout; None if it has one."""
+        row = self._only(COSTS.name)
+        return row["error"] if row else None
+
+    @property
     def lag_costs(self) -> Row | None:
         """The row of ``lag_costs``; None without offsets, or if no record waits or moves."""
         return self._only(LAG_COSTS.name)

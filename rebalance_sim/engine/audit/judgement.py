@@ -19,6 +19,7 @@ from rebalance_sim.engine.audit import (
     owned_now,
     risks,
     rollouts,
+    share_groups,
     streams_applications,
 )
 from rebalance_sim.engine.audit.changes import (
@@ -40,7 +41,7 @@ from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.clients.assumed_protocols import SHOW_ELECTED
 from rebalance_sim.kafka.clients.library import PROTOCOL
-from rebalance_sim.kafka.group_kinds import SERVICES, SETTINGS_PREFIX, as_configured
+from rebalance_sim.kafka.group_kinds import SERVICES, SETTINGS_PREFIX, GroupKind, as_configured
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.tables import FINDINGS, VERDICTS, Table
 
@@ -54,9 +55,19 @@ class Family(NamedTuple):
 
 def _balance(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about balance: of the predicted assignment or, without one, of the present one."""
+    if group.kind.kind is GroupKind.SHARE:
+        yield from share_groups.balance_findings(group, thresholds)
+        return
     yield from balance.findings(group, thresholds)
     if group.prediction_error is not None:
         yield from owned_now.findings(group, thresholds)
+
+
+def _leaders(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the findings about who assigns: the leader or, in a share group, the coordinator alone."""
+    if group.kind.kind is GroupKind.SHARE:
+        yield from share_groups.assignment_findings(group)
+    yield from leaders.findings(group, thresholds)
 
 
 def _tasks(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
@@ -69,7 +80,7 @@ FAMILIES = {
     "migration": Family(migration.KINDS, migration.findings),
     "elections": Family(elections.KINDS, elections.findings),
     "balance": Family(balance.KINDS, _balance),
-    "leaders": Family(leaders.KINDS, leaders.findings),
+    "leaders": Family(leaders.KINDS, _leaders),
     "risks": Family(risks.KINDS, risks.findings),
     "keys": Family(keys.KINDS, keys.findings),
     "rollouts": Family(rollouts.KINDS, rollouts.findings),
@@ -77,6 +88,8 @@ FAMILIES = {
 }
 _OF_SERVICES = ("elections", "balance", "rollouts")
 """Families of findings whose advice only the owner of consumers can follow."""
+_NOT_OF_SHARES = ("elections",)
+"""Families that say nothing of share groups; the others of services have findings of their own about these."""
 _OF_LIBRARIES = ("balance", "leaders", "rollouts")
 """Families of findings that rest on what the libraries of the members do with the elected protocol."""
 _OF_LISTS = ("elections",)
@@ -138,8 +151,9 @@ class Judgement:
 
     def _findings(self, group: Group) -> list[tuple[str, Finding]]:
         """Return the findings with their families: the worst first, and those about the present state first."""
-        is_service = group.kind.kind in SERVICES
-        families = {name: of for name, of in FAMILIES.items() if is_service or name not in _OF_SERVICES}
+        kind = group.kind.kind
+        others = _NOT_OF_SHARES if kind is GroupKind.SHARE else () if kind in SERVICES else _OF_SERVICES
+        families = {name: of for name, of in FAMILIES.items() if name not in others}
         found = [(name, each) for name, of in families.items() for each in of.findings(group, self.thresholds)]
         return sorted(found, key=lambda each: (*worst_first(each[1].kind), each[1].scenario is not None))
 

@@ -1,13 +1,14 @@
 """Findings about the keys of the topics that a group reads, when records are given."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from rebalance_sim.engine.audit.finding import Finding, Harm, Kind, Severity
 from rebalance_sim.engine.audit.group import Group
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.assignors.by_library import offers
-from rebalance_sim.kafka.group_kinds import SERVICES
+from rebalance_sim.kafka.group_kinds import SERVICES, GroupKind
 from rebalance_sim.tables import RECORDS, TOPICS_AFTER
 
 DIFFERENT = Kind(
@@ -40,6 +41,12 @@ HOT = Kind(
     decisive="times",
     needs=RECORDS.name,
 )
+HOT_OF_SHARES = replace(
+    HOT,
+    recommendation="Distribute its heaviest keys over more key values, or write records whose order no other group "
+    "needs without a key: the coordinator does not give it more members than other partitions.",
+)
+"""Of a share group, which delivers records in no order of keys: the other kinds do not matter to it."""
 NOT_CO_PARTITIONED = Kind(
     "not-co-partitioned",
     Severity.WARNING,
@@ -69,6 +76,10 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         return
     facts = group.topics.keys
     topics = sorted({topic for member in group.members for topic in member["subscription"] or ()})
+    of_shares = group.kind.kind is GroupKind.SHARE
+    yield from _hot(group, topics, HOT_OF_SHARES if of_shares else HOT, thresholds)
+    if of_shares:
+        return
     different = _worst(group, topics, facts.conflicts, "keys_conflicting")
     if different:
         names = {"topic": different, "clients": " and ".join(facts.clients[group.cluster, different])}
@@ -78,10 +89,6 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     moved = _worst(group, alike, facts.moved, "keys_moved")
     if moved:
         yield Finding(MOVED, facts.moved[group.cluster, moved], {"topic": moved})
-    uneven = [topic for topic in topics if _is_hot(facts.loads.get((group.cluster, topic)), thresholds)]
-    hot = _worst(group, uneven, facts.loads, "times")
-    if hot:
-        yield Finding(HOT, facts.loads[group.cluster, hot], {"topic": hot})
     yield from _not_co_partitioned(group, topics, thresholds)
     grown = _worst(group, topics, facts.grown, "keys_moved")
     if grown:
@@ -94,6 +101,15 @@ def _worst(
     """Return the topic with the largest figure; None if no topic has one."""
     known = [topic for topic in topics if (group.cluster, topic) in figures]
     return max(known, key=lambda topic: figures[group.cluster, topic][by], default=None)
+
+
+def _hot(group: Group, topics: Sequence[str], kind: Kind, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the finding about the topic with the hottest partition, if it is hot."""
+    loads = group.topics.keys.loads if group.topics.keys else {}
+    uneven = [topic for topic in topics if _is_hot(loads.get((group.cluster, topic)), thresholds)]
+    hot = _worst(group, uneven, loads, "times")
+    if hot:
+        yield Finding(kind, loads[group.cluster, hot], {"topic": hot})
 
 
 def _is_hot(load: Mapping[str, float] | None, thresholds: Thresholds) -> bool:

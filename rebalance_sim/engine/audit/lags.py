@@ -141,8 +141,10 @@ class _Trend(NamedTuple):
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about the lag of a group: about less of it only if no member can be named.
 
-    Another family names the members of a group whose assignment is predicted.
+    Another family names the members of a group whose assignment is predicted. A share group commits no offsets.
     """
+    if group.kind.kind is GroupKind.SHARE:
+        return
     yield from _above_ends(group)
     all_behind = [row for row in group.topic_lag if row["lag"]]
     behind = [row for row in all_behind if not group.has_left(row["topic"])]

@@ -23,7 +23,7 @@ from rebalance_sim.kafka.assignors.by_library import (
     offers,
 )
 from rebalance_sim.kafka.clients import JAVA, LIBRARIES
-from rebalance_sim.kafka.group_kinds import WITHOUT_PREDICTION
+from rebalance_sim.kafka.group_kinds import WITHOUT_PREDICTION, GroupKind
 from rebalance_sim.kafka.groups import AssignmentFailure
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.releases import PartitionOrder
@@ -55,6 +55,10 @@ OTHER_KIND_PREDICTED = replace(
     OTHER_KIND, description="{what} ({evidence}): its assignment is predicted, but neither its lag nor its rollouts"
 )
 """If the kind has an assignor that is known."""
+SHARES_SIMULATED = replace(
+    OTHER_KIND, description="{what} ({evidence}): its assignment and its rollout are predicted, but not its lag"
+)
+NOT_SIMULATED = replace(OTHER_KIND, description=f"{OTHER_KIND_PREDICTED.description}: {{problem}}")
 TASKS_NOT_PREDICTED = replace(OTHER_KIND, description="{what} ({evidence}): no assignment is predicted: {problem}")
 """If the tasks of its members are known."""
 DECIDES = Kind(
@@ -90,11 +94,9 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
             return
         confidence = Confidence.CERTAIN if group.kind.is_certain else Confidence.ASSUMED
         names = {"what": WITHOUT_PREDICTION[group.kind.kind], "evidence": group.kind.evidence}
-        names["problem"] = str(group.tasks_error)
+        names["problem"] = str(group.tasks_error if group.has_tasks else group.simulation_error)
         figures = {} if group.accepted is None else {"members": group.accepted}
-        kind = OTHER_KIND if group.balance is None else OTHER_KIND_PREDICTED
-        kind = TASKS_NOT_PREDICTED if group.has_tasks else kind
-        yield Finding(kind, figures, names, confidence=confidence)
+        yield Finding(_of_other_kind(group), figures, names, confidence=confidence)
         return
     if group.balance is not None and group.balance["unconsumed"]:
         yield _not_consumed(group, group.balance)
@@ -113,11 +115,30 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield Finding(DECIDES, {"members": len(group.members), "alternatives": len(group.alternatives)}, names)
 
 
+def _of_other_kind(group: Group) -> Kind:
+    """Return the finding that says what is predicted of a group whose members are not plain consumers."""
+    if group.has_tasks:
+        return TASKS_NOT_PREDICTED
+    if group.balance is None:
+        return OTHER_KIND
+    if group.kind.kind is GroupKind.SHARE and group.costs is not None:
+        return SHARES_SIMULATED
+    return OTHER_KIND_PREDICTED if group.simulation_error is None else NOT_SIMULATED
+
+
 def _not_consumed(group: Group, today: Row) -> Finding:
     figures = {name: today[name] for name in ("partitions", "unconsumed", "unassigned")}
-    listed = today["first_unconsumed"] or ()
+    where = where_not_consumed(today, ", which ignore it" if group.library in ASSIGN_LEADERS_TOPICS else "")
+    library = library_of(str(group.strategy))
+    if library not in ASSIGN_LEADERS_TOPICS:
+        return _with_another_assignor(group, NOT_CONSUMED, figures, {"where": where})
+    return _not_consumed_of_others(group, library, figures, where)
+
+
+def where_not_consumed(today: Row, drops: str = "") -> str:
+    """Return where partitions are that no subscriber has, from a row of ``balance``; ``drops`` says what follows."""
     others = today["unconsumed"] - today["unassigned"]
-    names = {f"{row['topic']}-{row['partition']}": row["member_id"] for row in listed}
+    names = {f"{row['topic']}-{row['partition']}": row["member_id"] for row in today["first_unconsumed"] or ()}
     unassigned = [name for name, member in names.items() if member is None]
     useless = [f"{name} to {member}" for name, member in names.items() if member is not None]
     where = []
@@ -126,12 +147,8 @@ def _not_consumed(group: Group, today: Row) -> Finding:
         where.append(f"{_some(today['unassigned'], unassigned)} {verb} assigned to no member")
     if others:
         verb = plural_of(others, "is", "are")
-        drops = ", which ignore it" if group.library in ASSIGN_LEADERS_TOPICS else ""
         where.append(f"{_some(others, useless)} {verb} assigned to members without a subscription to the topic{drops}")
-    library = library_of(str(group.strategy))
-    if library not in ASSIGN_LEADERS_TOPICS:
-        return _with_another_assignor(group, NOT_CONSUMED, figures, {"where": ", ".join(where)})
-    return _not_consumed_of_others(group, library, figures, ", ".join(where))
+    return ", ".join(where)
 
 
 def _not_consumed_of_others(group: Group, library: str, figures: Mapping[str, float], where: str) -> Finding:

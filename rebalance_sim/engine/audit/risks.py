@@ -188,10 +188,13 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield Finding(WITHOUT_LEADER, {"partitions": sum(lost.values())}, {"topics": topics})
     if group.rejected:
         yield Finding(REJECTED, {"rows": group.rejected}, confidence=Confidence.CERTAIN)
+    yield from _missing_topics(group)
+    if group.kind.kind is GroupKind.SHARE:
+        # It has no committed offsets, static members or regular expressions, and epochs that disturb nobody.
+        return
     yield from _expiry(group, thresholds)
     yield from _short_sessions(group, thresholds)
     yield from _shared_instances(group)
-    yield from _missing_topics(group)
     yield from _regular_expressions(group)
     yield from _overdue_commits(group, thresholds)
     yield from _rebalances(group, thresholds)
@@ -205,8 +208,7 @@ def _not_described(listed: Row) -> Finding:
 
 def _expiry(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     expiring, latest_ms = group.expiring, group.topics.latest_commit_ms.get(group.cluster)
-    # A share group commits no offsets.
-    if group.members or group.has_unseen_members or group.kind.kind is GroupKind.SHARE:
+    if group.members or group.has_unseen_members:
         return
     if expiring is None:
         if group.rows[OFFSETS.name] or group.listed is not None:

@@ -20,6 +20,7 @@ from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.audit.turning_points import Choices, TurningPoint, about, turns_in_words
 from rebalance_sim.kafka.clients.library import HEARTBEAT_INTERVAL, INSTANCE_ID
+from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.simulation.latencies import EVIDENCE
 from rebalance_sim.wording import enumerated, plural
 
@@ -35,7 +36,13 @@ ROLLOUT_COSTS = (
 )
 """What a rollout costs: a template of ``cost_figures``."""
 _LAG_COSTS = "; {unowned_lag:lagging record waits|lagging records wait} for an owner, mean delay {delay_ms:s}"
+_COSTS_OF_SHARES = (
+    "{epochs:epoch} and {moved:partition move}; time in which no member has a partition: mean {mean_ms:s}, p99 "
+    "{p99_ms:s}, max {max_ms:s}"
+)
+"""The same of a share group, in which the members that get a partition count, and nobody waits for another one."""
 COST = replace(_kind("rollout-cost", Severity.NOTE, f"{{scenario}}: {ROLLOUT_COSTS}{{lag}}{{seen}}"), is_news=False)
+COST_OF_SHARES = replace(COST, description=f"{{scenario}}: {_COSTS_OF_SHARES}")
 FAILS = _kind(
     "rollout-fails",
     Severity.ERROR,
@@ -56,6 +63,11 @@ UNSTABLE = _kind(
     "{scenario}: not stable, or with unowned partitions, at the end",
     "Raise {poll} if it is below {heartbeat}, which leaves members too little time to rejoin; else look at the group's "
     "timeline in its details on the page.",
+)
+UNSTABLE_OF_SHARES = replace(
+    UNSTABLE,
+    description="{scenario}: members lack the last target assignment, or partitions have no member, at the end",
+    recommendation="Look at the group's timeline in its details on the page.",
 )
 STORM = _kind(
     "rebalance-storm",
@@ -94,6 +106,9 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     costs, found = group.costs, choices(group, thresholds)
     if costs is None or found is None:
         return
+    if group.kind.kind is GroupKind.SHARE:
+        yield from _of_shares(group, costs)
+        return
     figures = cost_figures(costs)
     names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"], "lag": "", "seen": _seen(group)}
     if costs["storms"] or not costs["stable"]:
@@ -116,6 +131,19 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield _with_range(group, _with_setting(group, finding(DOWNTIME), found.best), found, points)
     elif points:
         yield _with_range(group, finding(DEPENDS), found, points)
+
+
+def _of_shares(group: Group, costs: Row) -> Iterator[Finding]:
+    """Yield the findings about a rollout of a share group, for which no other setting is tried."""
+    figures = cost_figures(costs)
+    figures = {"epochs": figures.pop("rebalances"), **figures}
+    names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"]}
+    yield Finding(COST_OF_SHARES, figures, names, simulated=group.scenario)
+    if costs["failed"]:
+        yield Finding(FAILS, figures | {"failed": costs["failed"]}, names, simulated=group.scenario)
+    elif not costs["finished"] or not costs["stable"]:
+        kind = UNSTABLE_OF_SHARES if costs["finished"] else DEADLOCK
+        yield Finding(kind, figures, names, simulated=group.scenario)
 
 
 def choices(group: Group, thresholds: Thresholds) -> Choices | None:

@@ -19,7 +19,6 @@ from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent
 from rebalance_sim.kafka.simulation.model import ScenarioKind
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.kafka.simulation.share_groups import (
-    FIRST_RULES,
     SIMULATED_EVENTS,
     EpochRow,
     ShareOutcome,
@@ -34,7 +33,7 @@ from rebalance_sim.tables import BOUNCES, COSTS, OWNED_PARTITIONS, PARTITION_COS
 from rebalance_sim.wording import plural
 
 _OTHER_STRATEGY = f"a share group (KIP-932) is assigned by {SHARE_ASSIGNORS[0]}"
-_OLD_BROKERS = "share groups (KIP-932) are simulated by the rules of Kafka 4.2 and later"
+_OLD_BROKERS = "brokers before Kafka 4.0 have no share groups (KIP-932)"
 _Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -94,7 +93,7 @@ class SimulatedShareGroups:
         """Return why a group with these events cannot be simulated."""
         if not self.elects:
             return _OTHER_STRATEGY
-        if not self.version.share_assignors or self.version.consumer_groups < FIRST_RULES:
+        if not self.version.share_assignors:
             return _OLD_BROKERS
         names = {kind: name for name, kind in EVENT_KINDS.items()}
         others = sorted({names[event.kind] for event in events if event.kind not in SIMULATED_EVENTS})
@@ -153,7 +152,7 @@ class SimulatedShareGroups:
             {name: count for name, count in zip(names, counts, strict=True) if count >= 0},
             ShareTargets(topics, numbers, self.version.share),
             events,
-            self.version.consumer_groups,
+            self.version.share_groups,
             self.settings,
             max(epochs, default=1),
             int(self.seeds[group]),
@@ -202,7 +201,7 @@ class GroupRows:
             "moved": sharing.moved,
             "moved_back": sharing.moved_back,
             "evicted": outcome.evicted,
-            "failed": 0,
+            "failed": len(outcome.failed),
             "finished": outcome.awaited is None,
             "failure": self._failure,
             "messages": outcome.messages,
@@ -227,7 +226,9 @@ class GroupRows:
 
     @property
     def _failure(self) -> str | None:
-        """What the rollout waits for; None if it has finished."""
+        """The first failure of a consumer, or else what the rollout waits for; None if it succeeds."""
+        for first in self.outcome.failed:
+            return f"{first.error.name}: {self.consumers[first.consumer]}, at {first.at_ms} ms"
         awaited = self.outcome.awaited
         if awaited is None:
             return None
@@ -249,7 +250,7 @@ class GroupRows:
             "unowned_ms": sum(self._unowned_ms.values()),
             "moved": sharing.moved,
             "moved_back": sharing.moved_back,
-            "failed": 0,
+            "failed": len(outcome.failed),
         }
         return [dict(self.names) | figures]
 

@@ -68,7 +68,7 @@ _ROWS = {
     PARTITION_COSTS.name: partition_cost_rows,
 }
 """Functions that return the rows of each table of the scenario alone but costs."""
-_SHARE_GROUPS = "members of share groups (KIP-932) are not simulated"
+_SHARE_GROUPS = "share groups (KIP-932) are not followed event by event"
 _MEMBERS_AT_A_TIME = 8_000
 """Members of groups that are simulated side by side: enough to call each assignor for many, few enough for caches."""
 COLUMNS = (
@@ -103,8 +103,6 @@ class Simulations:
     """The user's own assignors: strategies may name them and groups may elect them."""
     timings: GroupTimings | None = None
     """What the past of groups shows, in place of what the scenario assumes."""
-    with_share_groups: bool = True
-    """Whether share groups (KIP-932) are simulated; otherwise their members are rejected."""
 
     @property
     def columns(self) -> list[str]:
@@ -159,7 +157,7 @@ class Simulations:
                 yield from simulations._outcomes(part, index)
 
     def _outcomes(self, rows: pa.RecordBatch, index: TopicIndex) -> Iterator[tuple[str, pa.StructArray]]:
-        shares = GroupBatch.of(rows).of_shares & self.with_share_groups
+        shares = GroupBatch.of(rows).of_shares
         if shares.any():
             yield from self._outcomes_of_share_groups(rows.filter(pa.array(shares)), index)
             rows = rows.filter(pa.array(~shares))

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
+from rebalance_sim.kafka.coordinator.share.share_group import ShareConfig
 
-_BROKER = BrokerConfig()
+_BROKER, _SHARES = BrokerConfig(), ShareConfig()
 MAX_POLL_INTERVAL_MS = 300_000
 """Default of max.poll.interval.ms."""
 
@@ -26,6 +27,9 @@ class SimulationSettings:
     group_consumer_max_size: int = _BROKER.group_consumer_max_size
     group_consumer_assignment_interval_ms: int = _BROKER.group_consumer_assignment_interval_ms
     """The shortest time between two target assignments of a consumer-protocol group (since 4.3)."""
+    group_share_heartbeat_interval_ms: int = _SHARES.group_share_heartbeat_interval_ms
+    """How often members of a share group send heartbeats; the coordinator sets it (KIP-932)."""
+    group_share_session_timeout_ms: int = _SHARES.group_share_session_timeout_ms
     enable_auto_commit: bool = True
     """Whether consumers commit their offsets before they revoke partitions."""
     network_ms: int = 1

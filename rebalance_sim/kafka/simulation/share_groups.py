@@ -33,7 +33,7 @@ from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS, SimulationSettings
 from rebalance_sim.kafka.simulation.share_targets import ShareTargets
 from rebalance_sim.kafka.simulation.sharing import Sharing
-from rebalance_sim.releases import ConsumerGroupRules
+from rebalance_sim.releases import ShareGroupRules
 
 SIMULATED_EVENTS = frozenset(
     {
@@ -42,9 +42,6 @@ SIMULATED_EVENTS = frozenset(
     }
 )
 _WAITS = (ScenarioKind.NEXT_BOUNCE, ScenarioKind.PODS_AVAILABLE)
-FIRST_RULES = ConsumerGroupRules.ONLY_SUBSCRIBED
-"""The rules of the first release whose share groups are simulated, 4.2."""
-_CONFIG = ShareConfig()
 _NOTHING: Partitions = frozenset()
 _UUID_BYTES = 16
 
@@ -73,7 +70,7 @@ class ShareSetUp:
     events: Sequence[GroupEvent]
     """In the order in which they happen. An event that waits is the first of its stage, from whose end the others
     count their time."""
-    rules: ConsumerGroupRules
+    rules: ShareGroupRules
     settings: SimulationSettings
     epoch: int = 1
     """The epoch of the group when the simulation begins."""
@@ -114,6 +111,15 @@ class StepRow:
     value: int | None = None
 
 
+@dataclass(frozen=True)
+class FailedConsumer:
+    """A consumer that stops with a fatal error."""
+
+    consumer: int
+    error: Errors
+    at_ms: int
+
+
 @dataclass
 class ShareOutcome:
     """The result of a simulation."""
@@ -125,6 +131,8 @@ class ShareOutcome:
     """By consumer that runs at the end."""
     messages: int = 0
     evicted: int = 0
+    failed: list[FailedConsumer] = field(default_factory=list)
+    """The consumers that an error stops."""
     is_stable: bool = False
     awaited: GroupEvent | None = None
     """The event that the rollout never reaches."""
@@ -167,7 +175,11 @@ class _Simulation:
         self._set_up, self._settings = set_up, set_up.settings
         self._random = random.Random(set_up.seed)
         self._topics = dict(set_up.topics)
-        self._group = ShareGroup(_CONFIG, set_up.rules, set_up.targets)
+        self._config = ShareConfig(
+            group_share_session_timeout_ms=set_up.settings.group_share_session_timeout_ms,
+            group_share_heartbeat_interval_ms=set_up.settings.group_share_heartbeat_interval_ms,
+        )
+        self._group = ShareGroup(self._config, set_up.rules, set_up.targets)
         self._processes = [_Process(each.subscription) for each in set_up.consumers]
         self._by_member: dict[str, int] = {}
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
@@ -239,7 +251,7 @@ class _Simulation:
         last_event_ms = self._last_event_ms
         if self._settings.duration_ms:
             return self._settings.duration_ms
-        quiet_ms = _CONFIG.group_share_session_timeout_ms + 2 * _CONFIG.group_share_heartbeat_interval_ms
+        quiet_ms = self._config.group_share_session_timeout_ms + 2 * self._config.group_share_heartbeat_interval_ms
         until_ms = max(self._changed_ms, last_event_ms) + (self._settings.quiet_ms or quiet_ms)
         return min(until_ms, last_event_ms + self._settings.longest_ms)
 
@@ -287,7 +299,7 @@ class _Simulation:
             self._processes[place].owned = member.assigned
             self._sharing.change(place, _NOTHING, member.assigned, 0, counts=False)
             self._note(Subject.ASSIGNED, place, partitions=len(member.assigned))
-            first_ms = self._random.randrange(_CONFIG.group_share_heartbeat_interval_ms)
+            first_ms = self._random.randrange(self._config.group_share_heartbeat_interval_ms)
             self._at(first_ms, self._beat_if_due(place, self._processes[place].beats))
         self._watch_sessions()
 
@@ -414,7 +426,7 @@ class _Simulation:
         process.beats += 1
         self._send(place, ShareHeartbeat(process.member_id, process.epoch, subscription))
         timer = self._beat_if_due(place, process.beats)
-        self._at(self._now + _CONFIG.group_share_heartbeat_interval_ms, timer)
+        self._at(self._now + self._config.group_share_heartbeat_interval_ms, timer)
 
     def _send(self, place: int, request: ShareHeartbeat) -> None:
         incarnation = self._processes[place].incarnation
@@ -457,13 +469,21 @@ class _Simulation:
             self._beat(place)
             return
         if answer.error is not Errors.NONE:
-            process.sends_subscription = True
+            self._fail(place, answer.error)
             return
         process.epoch = answer.epoch
         if answer.assigned is not None and answer.assigned != process.owned:
             self._give(place, answer.assigned, Subject.ASSIGNED)
             self._beat(place)
         self._rest()
+
+    def _fail(self, place: int, error: Errors) -> None:
+        """Stop a consumer without leaving: any other error is fatal to it (``AbstractHeartbeatRequestManager``)."""
+        self._outcome.failed.append(FailedConsumer(place, error, self._now))
+        self._note(Subject.FAILED, place, error=error.name)
+        self._crash(place)
+        self._sharing.subscribed = self._subscribed()
+        self._sharing.settle(self._now)
 
     def _give(self, place: int, partitions: Partitions, subject: Subject) -> None:
         """Let a consumer have other partitions."""

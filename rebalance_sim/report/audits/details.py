@@ -14,12 +14,13 @@ from rebalance_sim.engine.simulation.variations import ONE_PER_CONSUMER
 from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
 from rebalance_sim.kafka.clients.library import ASSIGNORS
 from rebalance_sim.kafka.group_kinds import SHARE_TYPE
+from rebalance_sim.releases import SHARE_ASSIGNORS
 from rebalance_sim.report.assignors import assignors_table
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import Savings, figure_texts, saving_texts
 from rebalance_sim.report.audits.group_past import GroupPast, past_of_groups
 from rebalance_sim.report.audits.group_rows import GroupRow
-from rebalance_sim.report.audits.ownership import Owned, OwnedPartitions, Partition, Picture, owners
+from rebalance_sim.report.audits.ownership import Owned, OwnedPartitions, Partition, Picture, all_owners, owners
 from rebalance_sim.report.audits.reproduction import call_of, command_of, options_now
 from rebalance_sim.report.audits.restarts import Restart, restarts, settings_of_consumers
 from rebalance_sim.report.audits.shared_tasks import SharedTasks, shared_tasks
@@ -247,7 +248,7 @@ class _Details:
             if names_group(str(assumption), row.group_id):
                 yield f"Assumption: {assumption}"
         unknown = sum(member["client_library"] is None for member in self.members.get(row.key, ()))
-        if unknown and not self.assumes_all_libraries:
+        if unknown and row.type != SHARE_TYPE and not self.assumes_all_libraries:
             yield f"Assumption: the client library of {plural(unknown, 'member')} is unknown; Java is assumed."
 
     def _topics(self, row: GroupRow) -> TopicLags | None:
@@ -266,7 +267,7 @@ class _Details:
         states = [(title, owned) for title, owned in states if any(owned.values())]
         picture = Picture.of([each for _, owned in states for several in owned.values() for each in several])
         lags = {(each["strategy"], each["member_id"]): each["lag"] for each in self.lags[row.key]}
-        previous = owners(before)
+        previous = all_owners(before)
         leader = election["leader_id"] if election else None
         ordered = sorted(members, key=lambda each: (each["join_order"] is None, each["join_order"], each["member_id"]))
         views = tuple(
@@ -358,6 +359,8 @@ def _by_group(rows: Sequence[Row]) -> dict[GroupKey, list[Row]]:
 
 
 def _state(strategy: str, better: str | None) -> str:
+    if strategy in SHARE_ASSIGNORS:
+        return f"Next target assignment ({strategy})"
     return f"With {strategy} (recommended)" if strategy == better else f"After the next rebalance ({strategy})"
 
 

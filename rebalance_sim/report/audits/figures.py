@@ -84,6 +84,7 @@ EVIDENCE = {
     "span_ms": "time in which the rebalances were",
     "events": "events",
     "rebalances": "rebalances",
+    "epochs": "epochs",
     "storms": "rebalance storms",
     "failed": "failed consumers",
     "moved": "partition moves",

@@ -1,6 +1,6 @@
 """Who owns what: a picture of each member's partitions before and after, in the order of all partitions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -59,10 +59,12 @@ class Picture:
             topics[topic] = topics.get(topic, 0) + 1
         return cls(at + _CELL, places if len(ordered) <= CELLS else {}, tuple(topics.items()))
 
-    def owned(self, partitions: Sequence[Partition], member: str, before: Mapping[Partition, str]) -> OwnedPartitions:
+    def owned(
+        self, partitions: Sequence[Partition], member: str, before: Mapping[Partition, Collection[str]]
+    ) -> OwnedPartitions:
         """Return the picture of a member's partitions; ``before`` are the previous owners, as far as there are any."""
-        moved = [each for each in partitions if before.get(each, member) != member]
-        kept = [each for each in partitions if before.get(each, member) == member]
+        moved = [each for each in partitions if member not in before.get(each, (member,))]
+        kept = [each for each in partitions if member in before.get(each, (member,))]
         return OwnedPartitions(len(partitions), len(moved), self._path(kept, 3), self._path(moved, 0))
 
     def _path(self, partitions: Sequence[Partition], margin: int) -> str:
@@ -79,6 +81,19 @@ def owners(owned: Owned) -> dict[Partition, str]:
     {('t', 0): 'a', ('t', 1): 'b'}
     """
     return {partition: member for member, partitions in owned.items() for partition in partitions}
+
+
+def all_owners(owned: Owned) -> dict[Partition, set[str]]:
+    """Return the owners of each partition: in a share group it may have several.
+
+    >>> sorted(all_owners({"a": [("t", 0)], "b": [("t", 0)]})["t", 0])
+    ['a', 'b']
+    """
+    found: dict[Partition, set[str]] = {}
+    for member, partitions in owned.items():
+        for partition in partitions:
+            found.setdefault(partition, set()).add(member)
+    return found
 
 
 def ranges(numbers: Sequence[int]) -> str:

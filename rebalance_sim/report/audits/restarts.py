@@ -14,7 +14,7 @@ from rebalance_sim.engine.audit.turning_points import about
 from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.kafka.clients.library import ASSIGNORS
-from rebalance_sim.kafka.group_kinds import as_consumers_name_them
+from rebalance_sim.kafka.group_kinds import SHARE_TYPE, as_consumers_name_them
 from rebalance_sim.kafka.simulation.latencies import BY_SETTING, ranges_in_words
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.group_rows import GroupRow
@@ -34,6 +34,8 @@ _ROLLOUT_KINDS = {kind.name for kind in KINDS if kind.severity is not Severity.N
 Setting = tuple[str, str]
 _OF_STEPS = ("cluster", "group_id", "number", "at_ms", "kind", "member_id", "state", "partitions")
 """Columns of ``timeline`` that are drawn."""
+_EPOCH = "epoch"
+"""What ``rebalances`` counts of share groups; nobody waits for others there."""
 _TIMES = ("unowned_ms", "p99_unowned_ms", "max_unowned_ms")
 
 
@@ -63,7 +65,7 @@ def restarts(
     saved = [f"{name}_saved" for name in (*_TIMES, "moved")]
     of_advice = ("setting", "value", "rebalances", "unowned_ms", "fails", "at_longest", *saved)
     advice = audited.rows_by_group(ADVICE, of_advice, keys)
-    changes = {key: _Changes.of(advice[key], verdicts.get(key)) for key in keys}
+    changes = {row.key: _Changes.of(advice[row.key], verdicts.get(row.key), row.type) for row in rows}
     simulated = {key: row for key, row in costs.items() if row["error"] is None}
     worst_rollouts_first = sorted(rows, key=lambda row: _ROLLOUT_KINDS.isdisjoint(row.kinds))
     followed = [row.key for row in worst_rollouts_first if row.key in simulated and _is_followed(row, named)]
@@ -75,7 +77,9 @@ def restarts(
             _summary(row, changes[key]),
             _costs_table(row, changes[key]),
             _ranges_table(row, changes[key].advice),
-            _rollout(key, row, drawn[key], played) if key in drawn and (key, None) in played else None,
+            _rollout(key, row, changes[key].counted, drawn[key], played)
+            if key in drawn and (key, None) in played
+            else None,
         )
         for key, row in simulated.items()
     }
@@ -104,9 +108,13 @@ class _Changes:
     """The setting that pays, as the audit judged it."""
     turns: Mapping[str, int | None] | None = None
     """The assumed latencies on which that depends; None if they were not varied."""
+    counted: str = "rebalance"
+    """The noun of what ``rebalances`` counts."""
 
     @classmethod
-    def of(cls, advice: Sequence[Row], verdict: Row | None) -> "_Changes":
+    def of(cls, advice: Sequence[Row], verdict: Row | None, group_type: str | None) -> "_Changes":
+        if group_type == SHARE_TYPE:
+            return cls((), {}, (), counted=_EPOCH)
         order = sorted(advice, key=most_saved)
         if verdict is None:
             return cls(order, {}, ())
@@ -160,10 +168,14 @@ def _played(rules: Audit, drawn: Mapping[GroupKey, Sequence[Row]]) -> dict[tuple
 
 
 def _rollout(
-    key: GroupKey, cost: Row, drawn: Sequence[Row], played: Mapping[tuple[GroupKey, Setting | None], list[Row]]
+    key: GroupKey,
+    cost: Row,
+    counted: str,
+    drawn: Sequence[Row],
+    played: Mapping[tuple[GroupKey, Setting | None], list[Row]],
 ) -> Rollout:
     partitions = max(cost["partitions"] or 0, 1)
-    alternatives = [Played(AS_IT_IS.capitalize(), played[key, None], cost_note(cost))]
+    alternatives = [Played(AS_IT_IS.capitalize(), played[key, None], cost_note(cost, counted))]
     for row in drawn:
         steps = played.get((key, (row["setting"], row["value"])))
         if steps:
@@ -181,7 +193,7 @@ def _costs_table(cost: Row, changes: _Changes) -> Table:
     partitions = max(cost["partitions"] or 0, 1)
     head = (
         Column("setting"),
-        *counts("rebalances"),
+        *counts(f"{changes.counted}s"),
         *(Column(f"downtime per partition: {name} s", CellType.SECONDS) for name in ("mean", "p99", "max")),
         Column("downtime saved", CellType.SHARE),
         *counts("partition moves"),
@@ -252,11 +264,13 @@ def _range(turns: Mapping[str, int | None], advice: Sequence[Row]) -> str:
 
 def _summary(cost: Row, changes: _Changes) -> str:
     """Return what happens in the next rollout, and what would help."""
-    sentences = [f"As it is: {cost_note(cost)}."]
+    sentences = [f"As it is: {cost_note(cost, changes.counted)}."]
     if cost["failure"]:
         sentences.append(f"It fails: {cost['failure']}.")
     best = changes.best
-    if best is None:
+    if changes.counted == _EPOCH:
+        sentences.append("Downtime is the time in which no member has a partition. No other settings are tried.")
+    elif best is None:
         sentences.append("No other setting that the group can use pays off with the assumed latencies.")
     else:
         sentences.append(f"{change_of(best)} would help most: {_change(best, cost)}.")

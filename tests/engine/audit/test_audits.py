@@ -102,7 +102,7 @@ def test_every_kind_is_found_in_its_group_and_no_other(audited: Audited) -> None
     with_group = KINDS.keys() - USUAL - ELSEWHERE
     assert {kind: audited.kinds(kind) for kind in with_group} == {k: {k} | ALSO.get(k, set()) for k in with_group}
     healthy = {name for name in audited.verdicts if name.startswith("healthy")}
-    others = ("healthy-streams", "healthy-streams-group", "healthy-share")
+    others = ("healthy-streams", "healthy-streams-group", "healthy-share", "healthy-sharing")
     notes = {name: {"other-kind-of-group"} for name in others}
     assert {name: audited.kinds(name) for name in healthy} == {name: notes.get(name, set()) for name in healthy}
     assert audited.verdicts.keys() == with_group | healthy

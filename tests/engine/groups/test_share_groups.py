@@ -6,13 +6,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from rebalance_sim.api.explain import explain_assignment, explain_election
 from rebalance_sim.api.groups import assign, balance, compare
 from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
-from rebalance_sim.engine.simulation.simulations import Simulations
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.brokers import Brokers, Clusters
-from rebalance_sim.kafka.simulation.scenario import Scenario
-from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COSTS, ELECTIONS, MEMBERS, REJECTS, TOPICS
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS, TOPICS
 from tests.support.rows import member, members, table
 
 OUTPUTS = (ELECTIONS.name, ASSIGNMENTS.name, BALANCE.name, REJECTS.name)
@@ -97,18 +95,6 @@ def test_a_member_of_a_share_group_has_no_choice(
 ) -> None:
     (reject,) = predicted(members(spark, FLEET[0], wrong), known)["rejects"]
     assert reject["reason"] == "protocols has share-simple alone if protocol_type is share, and not otherwise"
-
-
-def test_share_groups_are_not_simulated_for_an_audit(spark: SparkSession, known: DataFrame) -> None:
-    metadata = TopicMetadata.of(usable(fit_topics(known)))
-    outputs = (COSTS.name, REJECTS.name)
-    simulate = Simulations(
-        outputs, Clusters(Brokers("4.3")), (ELECTED, "range"), metadata, Scenario("nothing"), with_share_groups=False
-    )
-    rows = simulate(usable(fit(members(spark, *FLEET), MEMBERS))).collect()
-    assert {row[COSTS.name]["group_id"] for row in rows if row[COSTS.name]} == {"consumers"}
-    reasons = {row[REJECTS.name]["reason"] for row in rows if row[REJECTS.name]}
-    assert reasons == {"members of share groups (KIP-932) are not simulated"}
 
 
 def test_nothing_is_explained_of_a_share_group(spark: SparkSession, known: DataFrame) -> None:

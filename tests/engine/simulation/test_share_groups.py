@@ -113,11 +113,7 @@ def test_events_of_the_table_happen(spark: SparkSession, topics: DataFrame) -> N
     ("step", "options", "error"),
     [
         (ScenarioStep("move-coordinator", down_ms=1), {}, "event move-coordinator is not simulated for share groups"),
-        (
-            ScenarioStep("leave"),
-            {"kafka_version": "4.1"},
-            "share groups (KIP-932) are simulated by the rules of Kafka 4.2",
-        ),
+        (ScenarioStep("leave"), {"kafka_version": "3.9"}, "brokers before Kafka 4.0 have no share groups (KIP-932)"),
         (ScenarioStep("leave"), {"strategies": ["range"]}, "a share group (KIP-932) is assigned by share-simple"),
     ],
 )
@@ -127,6 +123,17 @@ def test_what_is_not_simulated_is_an_error(
     (costs,) = of(run(spark, topics, step, **options).costs)
     assert costs["error"].startswith(error)
     assert (costs["rebalances"], costs["stable"], costs["finished"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(("release", "epochs"), [("4.0", 1), ("4.1", 2), ("4.2", 2), ("4.3", 1)])
+def test_share_groups_follow_the_rules_of_their_brokers(
+    spark: SparkSession, topics: DataFrame, release: str, epochs: int
+) -> None:
+    """In 4.0 the other member has all partitions already; 4.1 and 4.2 raise the epoch once more."""
+    found = run(spark, topics, ScenarioStep("leave", at_ms=10_000, members=ONE), kafka_version=release)
+    (costs,) = of(found.costs)
+    assert (costs["error"], costs["stable"], costs["rebalances"]) == (None, True, epochs)
+    assert (costs["unowned_ms"] == 0) is (release == "4.0")
 
 
 def test_the_same_seed_gives_the_same_rows(spark: SparkSession, topics: DataFrame) -> None:

@@ -13,7 +13,7 @@ from rebalance_sim.kafka.coordinator.share.share_group import (
     ShareGroup,
     ShareHeartbeat,
 )
-from rebalance_sim.releases import ConsumerGroupRules
+from rebalance_sim.releases import ShareGroupRules
 from tests.oracle.oracle import SHARE_GROUP_RELEASES
 from tests.oracle.share_group_cases import share_group_cases
 from tests.support.cases import golden_share
@@ -51,7 +51,7 @@ def test_nothing_changes_if_the_assignor_fails() -> None:
             raise AssignorError("NoSuchElementException")
         return dict.fromkeys(asked.subscriptions, asked.initialized)
 
-    group = ShareGroup(ShareConfig(), ConsumerGroupRules.ONLY_SUBSCRIBED, assign)
+    group = ShareGroup(ShareConfig(), ShareGroupRules.ONLY_SUBSCRIBED, assign)
     group.see_topics({"jobs": 1})
     group.heartbeat(ShareHeartbeat("a", 0, JOBS), 0)
     answer = group.heartbeat(ShareHeartbeat("a", 1), 10)
@@ -67,7 +67,7 @@ def test_a_member_whose_session_ends_leaves_its_partitions_to_the_next_heartbeat
         names = sorted(asked.subscriptions)
         return {name: frozenset(p for p in asked.initialized if p[1] % len(names) == k) for k, name in enumerate(names)}
 
-    group = ShareGroup(ShareConfig(), ConsumerGroupRules.EMPTY_GROUPS, assign)
+    group = ShareGroup(ShareConfig(), ShareGroupRules.EMPTY_GROUPS, assign)
     group.see_topics({"jobs": 2})
     for at_ms in range(0, 10_000, 5000):
         for name in ("a", "b"):

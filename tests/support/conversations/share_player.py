@@ -83,7 +83,7 @@ def share_group_answer(case: JsonObject, version: str) -> JsonObject:
     if "consumer_group_max_size" in config:
         settings["group_share_max_size"] = config["consumer_group_max_size"]
     assign = _Assignor(version)
-    group = ShareGroup(ShareConfig(**settings), kafka_version(version).consumer_groups, assign)
+    group = ShareGroup(ShareConfig(**settings), kafka_version(version).share_groups, assign)
     remembered: dict[str, _Remembered] = {}
     answers, groups = [], []
     for number, step in enumerate(case["steps"]):

@@ -1,12 +1,12 @@
-"""A share group (KIP-932) as its coordinator keeps it since Kafka 4.2 (``GroupMetadataManager.shareGroupHeartbeat``).
+"""A share group (KIP-932) as its coordinator keeps it since Kafka 4.0 (``GroupMetadataManager.shareGroupHeartbeat``).
 
 A share group is a consumer-protocol group with fewer rules. Its members revoke nothing before others get it: a member
-exchanges what it has for the target assignment in its next heartbeat, and a partition may have several members. The
-coordinator assigns only partitions whose share state is initialized, which it asks for when a heartbeat shows that the
-group subscribes to new ones.
+exchanges what it has for the target assignment in its next heartbeat, and a partition may have several members. Since
+4.1 the coordinator assigns only partitions whose share state is initialized, which it asks for when a heartbeat shows
+that the group subscribes to new ones. ``ShareGroupRules`` has what the releases change.
 
-The rules of consumer-protocol groups about epochs apply (``ConsumerGroupRules``): since 4.3 epochs begin with 2 and
-target assignments are a minimum time apart, and since 4.4 a group without members needs no target assignment.
+In 4.1 share state of a topic that no member subscribes to any longer raises the epoch with every heartbeat: no target
+ever has these partitions.
 
 Not modelled: topics that are deleted, and a log that refuses records.
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.releases import ConsumerGroupRules
+from rebalance_sim.releases import ShareGroupRules
 
 JOIN_EPOCH, LEAVE_EPOCH = 0, -1
 _FIRST_EPOCH_4_3 = 1
@@ -99,7 +99,7 @@ class ShareGroup:
 
     >>> def all_to_all(asked):
     ...     return dict.fromkeys(asked.subscriptions, asked.initialized)
-    >>> group = ShareGroup(ShareConfig(), ConsumerGroupRules.ONLY_SUBSCRIBED, all_to_all)
+    >>> group = ShareGroup(ShareConfig(), ShareGroupRules.ONLY_SUBSCRIBED, all_to_all)
     >>> group.see_topics({"jobs": 2})
     >>> group.heartbeat(ShareHeartbeat("a", 0, frozenset({"jobs"})), now_ms=0)
     ShareAnswer(error=<Errors.NONE: 0>, epoch=1, interval_ms=5000, assigned=frozenset())
@@ -109,7 +109,7 @@ class ShareGroup:
     """
 
     config: ShareConfig
-    rules: ConsumerGroupRules
+    rules: ShareGroupRules
     assign: Assign
     exists: bool = False
     epoch: int = 0
@@ -131,7 +131,7 @@ class ShareGroup:
     _no_expiry_before_ms: int = 0
 
     def __post_init__(self) -> None:
-        if self._is_since(ConsumerGroupRules.ASSIGNMENT_INTERVAL):
+        if self._is_since(ShareGroupRules.ASSIGNMENT_INTERVAL):
             self.epoch = self.target_epoch = _FIRST_EPOCH_4_3
 
     @property
@@ -149,13 +149,13 @@ class ShareGroup:
         self._must_refresh = False
         self._names = self._subscribed(members)
         self._known = {name: topics[name] for name in self._names if name in topics}
-        self.initialized = dict(self._known)
+        self.initialized = dict(self._known) if self._is_since(ShareGroupRules.INITIALIZED) else {}
         if members:
             self.targets = dict.fromkeys(members, _NOTHING)
-            self.targets = dict(self._new_targets(members, next(iter(members))))
+            self.targets = dict(self._new_targets(members, next(iter(members)), self._known))
         expires_ms = now_ms + self.config.group_share_session_timeout_ms
         self.members = {
-            name: replace(self._reconciled(member, self.targets[name]), expires_ms=expires_ms)
+            name: replace(member, epoch=epoch, assigned=self._given(member, self.targets[name]), expires_ms=expires_ms)
             for name, member in members.items()
         }
 
@@ -195,7 +195,7 @@ class ShareGroup:
         """Return when the next session ends; None without members."""
         return min((member.expires_ms for member in self.members.values()), default=None)
 
-    def _is_since(self, rules: ConsumerGroupRules) -> bool:
+    def _is_since(self, rules: ShareGroupRules) -> bool:
         return self.rules >= rules
 
     def _error(self, request: ShareHeartbeat) -> Errors:
@@ -210,7 +210,8 @@ class ShareGroup:
             if is_full and request.epoch != LEAVE_EPOCH:
                 return Errors.GROUP_MAX_SIZE_REACHED
             return Errors.NONE if request.epoch == JOIN_EPOCH else Errors.UNKNOWN_MEMBER_ID
-        if request.epoch in (JOIN_EPOCH, LEAVE_EPOCH, member.epoch, member.previous_epoch):
+        rejoins = request.epoch == JOIN_EPOCH and self._is_since(ShareGroupRules.ONLY_SUBSCRIBED)
+        if rejoins or request.epoch in (LEAVE_EPOCH, member.epoch, member.previous_epoch):
             return Errors.NONE
         return Errors.FENCED_MEMBER_EPOCH
 
@@ -222,7 +223,7 @@ class ShareGroup:
         is_new = raises or request.member_id not in self.members
         member = replace(before, subscription=asked)
         updated = {**self.members, request.member_id: member} if is_new else self.members
-        if not self._is_since(ConsumerGroupRules.ASSIGNMENT_INTERVAL) or self.target_epoch >= self.epoch:
+        if not self._is_since(ShareGroupRules.ASSIGNMENT_INTERVAL) or self.target_epoch >= self.epoch:
             raises = raises or self._has_unassigned_partitions()
         epoch, known, subscribed = self.epoch, self._known, self._names
         is_refreshed = raises or self._must_refresh
@@ -232,7 +233,7 @@ class ShareGroup:
             raises = raises or known != self._known
             epoch += raises
         if epoch > self.target_epoch and self._can_assign(now_ms):
-            self.targets = dict(self._new_targets(updated, request.member_id))
+            self.targets = dict(self._new_targets(updated, request.member_id, known))
             self.target_epoch, self._assigned_ms, self._is_assigned = epoch, now_ms, None
         self.exists, self.epoch, self._known = True, epoch, known
         self._must_refresh = self._must_refresh and not is_refreshed
@@ -243,7 +244,8 @@ class ShareGroup:
         if is_new:
             self._names, self._is_assigned = self._subscribed(updated), None
         self._initialize(subscribed)
-        is_shown = request.subscription is not None or member.assigned != before.assigned
+        is_full = request.subscription is not None and self._is_since(ShareGroupRules.INITIALIZED)
+        is_shown = is_full or request.epoch == JOIN_EPOCH or member.assigned != before.assigned
         return ShareAnswer(
             Errors.NONE,
             member.epoch,
@@ -257,8 +259,13 @@ class ShareGroup:
     def _has_unassigned_partitions(self) -> bool:
         """Return whether the target lacks initialized partitions of subscribed topics, or has more than these.
 
-        As in ``initializedAssignmentPending``, also after members have left.
+        As in ``initializedAssignmentPending``, also after members have left. In 4.1 all topics count.
         """
+        if not (self.members and self.initialized):
+            return False
+        if self._is_assigned is None and not self._is_since(ShareGroupRules.ONLY_SUBSCRIBED):
+            assigned = frozenset().union(*self.targets.values())
+            self._is_assigned = assigned == _all_of(self.initialized)
         if self._is_assigned is None:
             assigned = frozenset().union(*self.targets.values()) if self.targets else _NOTHING
             self._is_assigned = all(
@@ -269,27 +276,37 @@ class ShareGroup:
         return not self._is_assigned
 
     def _can_assign(self, now_ms: int) -> bool:
-        if not self._is_since(ConsumerGroupRules.ASSIGNMENT_INTERVAL) or self._assigned_ms is None:
+        if not self._is_since(ShareGroupRules.ASSIGNMENT_INTERVAL) or self._assigned_ms is None:
             return True
         return now_ms >= self._assigned_ms + self.config.group_share_assignment_interval_ms
 
-    def _new_targets(self, members: Mapping[str, ShareMember], heartbeat_of: str) -> Mapping[str, Partitions]:
+    def _new_targets(
+        self, members: Mapping[str, ShareMember], heartbeat_of: str, known: Mapping[str, int]
+    ) -> Mapping[str, Partitions]:
+        """Return the target assignment of these members; ``known`` are the subscribed topics with their partitions."""
         subscriptions = {name: member.subscription for name, member in members.items()}
-        initialized = frozenset((name, p) for name, count in self.initialized.items() for p in range(count))
-        return self.assign(AssignmentRequest(subscriptions, self.targets, initialized, heartbeat_of))
+        assignable = self.initialized if self._is_since(ShareGroupRules.INITIALIZED) else known
+        return self.assign(AssignmentRequest(subscriptions, self.targets, _all_of(assignable), heartbeat_of))
 
     def _reconciled(self, member: ShareMember, target: Partitions) -> ShareMember:
-        """Return a member with its target and the target's epoch, without topics that it does not subscribe to.
+        """Return a member with its target and the target's epoch, as in ``ShareGroupAssignmentBuilder``."""
+        if member.epoch != self.target_epoch:
+            assigned = self._given(member, target)
+            return replace(member, epoch=self.target_epoch, previous_epoch=member.epoch, assigned=assigned)
+        if self._is_since(ShareGroupRules.ONLY_SUBSCRIBED):
+            return replace(member, assigned=self._given(member, target))
+        return member
 
-        As in ``ShareGroupAssignmentBuilder``.
-        """
-        subscribed = frozenset(partition for partition in target if partition[0] in member.subscription)
-        if member.epoch == self.target_epoch:
-            return replace(member, assigned=subscribed)
-        return replace(member, epoch=self.target_epoch, previous_epoch=member.epoch, assigned=subscribed)
+    def _given(self, member: ShareMember, target: Partitions) -> Partitions:
+        """Return what a member gets of its target: since 4.2 nothing of topics that it does not subscribe to."""
+        if not self._is_since(ShareGroupRules.ONLY_SUBSCRIBED):
+            return target
+        return frozenset(partition for partition in target if partition[0] in member.subscription)
 
     def _initialize(self, subscribed: frozenset[str]) -> None:
         """Ask for the share state of new partitions of subscribed topics."""
+        if not self._is_since(ShareGroupRules.INITIALIZED):
+            return
         self._initializing = {
             name: self._topics[name]
             for name in subscribed
@@ -303,6 +320,11 @@ class ShareGroup:
         self._names, self._is_assigned = self._subscribed(self.members), None
         self._known = {name: self._topics[name] for name in self._names if name in self._topics}
         self.epoch += 1
-        if not self.members and self._is_since(ConsumerGroupRules.EMPTY_GROUPS):
+        if not self.members and self._is_since(ShareGroupRules.EMPTY_GROUPS):
             self.target_epoch = self.epoch
             self._assigned_ms = None
+
+
+def _all_of(topics: Mapping[str, int]) -> Partitions:
+    """Return all partitions of topics with these numbers of partitions."""
+    return frozenset((name, number) for name, count in topics.items() for number in range(count))
