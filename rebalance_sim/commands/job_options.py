@@ -7,9 +7,11 @@ from typing import NamedTuple
 from rebalance_sim.commands.configuration import CONFIG
 from rebalance_sim.commands.options import items
 from rebalance_sim.defaults import (
+    ACCEPTABLE_RECOVERY_LAG,
     AUTO,
     CLIENT,
     CLUSTER,
+    PROBING_INTERVAL_MS,
     SCENARIO,
     STORM_REBALANCES,
     STORM_WINDOW_MS,
@@ -492,6 +494,28 @@ def _streams(groups: OptionGroups) -> None:
         default=WARMUP_REPLICAS,
         metavar="N",
         help=f"max.warmup.replicas of classic applications (default: {WARMUP_REPLICAS})",
+    )
+    add(
+        "--restore-rate",
+        type=int,
+        metavar="N",
+        help="records per second that a thread restores: adds when tasks have restored their state, and of classic "
+        "applications the probing rebalances until no task moves any more (needs changelogs of the subtopologies and "
+        "end_offsets of these topics)",
+    )
+    add(
+        "--acceptable-recovery-lag",
+        type=int,
+        default=ACCEPTABLE_RECOVERY_LAG,
+        metavar="N",
+        help=f"acceptable.recovery.lag of classic applications (default: {ACCEPTABLE_RECOVERY_LAG})",
+    )
+    add(
+        "--probing-rebalance-interval-ms",
+        type=int,
+        default=PROBING_INTERVAL_MS,
+        metavar="MS",
+        help=f"probing.rebalance.interval.ms of classic applications (default: {PROBING_INTERVAL_MS})",
     )
     _brokers(groups)
     _output(groups)

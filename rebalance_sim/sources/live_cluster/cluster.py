@@ -369,6 +369,8 @@ class _Reader:
 
         wanted = {(topic, number) for each in self._content.offsets.values() for topic, number, _, _ in each.partitions}
         wanted = wanted.union(*(self._content.assigned(group_id) for group_id in self._content.groups))
+        topics = self._content.topics.items()
+        wanted |= {(name, k) for name, topic in topics if _is_changelog(name) for k in range(len(topic.has_leader))}
         asked = sorted(each for each in wanted if self._has_leader(each))
 
         def ask(batch: list[TopicPartition]) -> dict[TopicPartition, Any]:
@@ -390,6 +392,11 @@ class _Reader:
 
     def _progress(self, step: str, total: int) -> Callable[[int], None]:
         return lambda done: self._report(f"{step}: {done:,} of {total:,}")
+
+
+def _is_changelog(topic: str) -> bool:
+    """Return whether a topic has the state of an application of Kafka Streams, by its name."""
+    return topic.endswith("-changelog")
 
 
 def _topic(description: Any) -> _DescribedTopic:
@@ -468,7 +475,9 @@ class _ClusterTables:
         for name, topic in self._content.topics.items():
             unavailable = [number for number, led in enumerate(topic.has_leader) if not led]
             racks = topic.racks if any(topic.racks) else None
-            yield self._cluster, name, len(topic.has_leader), topic.topic_id, unavailable, racks
+            ends = [self._content.ends.get((name, number)) for number in range(len(topic.has_leader))]
+            known = ends if any(end is not None for end in ends) else None
+            yield self._cluster, name, len(topic.has_leader), topic.topic_id, unavailable, racks, known
 
     def clusters(self) -> Iterator[_Row]:
         """Return the row of the clusters table, during a rolling upgrade with the older release."""

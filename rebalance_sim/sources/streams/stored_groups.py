@@ -95,6 +95,7 @@ def _rows(group_id: str, records: Iterable[dict[str, bytes]], cluster: str) -> I
                     "topic_patterns": list(subtopology.source_topic_regex),
                     "stateful": bool(subtopology.state_changelog_topics),
                     "standby_replicas": standbys,
+                    "changelogs": [topic.name for topic in subtopology.state_changelog_topics],
                 }
             }
     targets = {key.member_id: value for key, value in of_type[StreamsGroupTargetAssignmentMember]}
