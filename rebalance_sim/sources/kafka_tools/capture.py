@@ -107,6 +107,9 @@ class Capture:
     """The brokers, as far as they can be asked."""
     listed_groups: DataFrame | None = None
     """Groups of any type, as far as the source lists them."""
+    streams_members: DataFrame | None = None
+    subtopologies: DataFrame | None = None
+    """Those of streams groups, if there are any."""
 
 
 def read_capture(

@@ -30,7 +30,7 @@ _STANDBYS = "num.standby.replicas"
 _TABLE = "offsets_topic"
 ASSUMED = (
     "members joined in the order of their ids, and no member has the state of a task that it does not run on its disk: "
-    "__consumer_offsets has neither"
+    "neither __consumer_offsets nor a description by the coordinator has it"
 )
 
 
