@@ -90,7 +90,7 @@ NOT_RUN = {
     "rebalance-sim fleet --offsets-topic kafka:HOST:9092": "tests/real/test_share_groups.py reads the same records",
     "rebalance-sim connect --offsets-topic kafka:HOST:9092": "tests/real/test_connect_clusters.py reads it",
     "rebalance-sim streams --offsets-topic kafka:HOST:9092": "tests/real/test_streams_groups.py reads it",
-    "rebalance-sim streams --streams-members out/fleet": "reads what a broker described; test_streams_groups.py asks it",
+    "rebalance-sim streams --streams-members out/fleet": "reads what fleet has read from a broker",
     "rebalance-sim connect --rest-output": "needs the answer of a worker; tests/commands/test_connect.py has one",
     "kafka-streams-groups.sh": "needs a streams group; tests/sources/kafka_tools/test_listed_groups.py has its output",
     "rebalance-sim audit --bootstrap-servers HOST:9092 --command-config": "needs a broker",

@@ -470,6 +470,12 @@ def _streams(groups: OptionGroups) -> None:
         help="subtopologies table, with --streams-members; with --offsets-topic that of classic applications, whose "
         "topologies Kafka does not store",
     )
+    add(
+        "--topology",
+        default="",
+        metavar="GROUP=FILE,...",
+        help="files with the output of Topology.describe() of applications, in place of --subtopologies",
+    )
     add("--topics", required=True, metavar="PATH", help="topics table: a subtopology has as many tasks as partitions")
     add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
     add("--command-config", metavar="FILE", help="client properties file for the brokers, as for Kafka's tools")

@@ -25,10 +25,12 @@ from rebalance_sim.engine.streams.classic import ASSUMED_IDS, ASSUMED_OF_CLASSIC
 from rebalance_sim.engine.streams.restoration import ASSUMED_OF_RESTORATION
 from rebalance_sim.engine.tables.inputs import no_rejects, union
 from rebalance_sim.errors import UserError
+from rebalance_sim.sources.kafka_tools.capture import frame
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.offsets_topic.dump import open_dump
 from rebalance_sim.sources.streams.stored import read_stored_streams
 from rebalance_sim.sources.streams.stored_groups import ASSUMED
+from rebalance_sim.sources.streams.topology_description import ASSUMED_OF_DESCRIPTIONS, read_topologies
 from rebalance_sim.tables import (
     REJECTS,
     STREAMS_BALANCE,
@@ -96,17 +98,25 @@ class Source(NamedTuple):
 def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
     if options.streams_members:
         members = run.read(STREAMS_MEMBERS, options.streams_members, options.format)
-        subtopologies = run.read(SUBTOPOLOGIES, options.subtopologies, options.format)
         assumed = earlier_assumptions(spark, options.streams_members)
-        return Source(members, subtopologies, no_rejects(spark), assumed)
+        given = _given_subtopologies(spark, run, options)
+        assert given is not None
+        return Source(members, given, no_rejects(spark), assumed)
     properties = dict(read_client_properties(options.command_config)) if options.command_config else None
     dump = open_dump(spark, options.offsets_topic, properties)
     if dump.lines is not None:
         raise UserError("--offsets-topic: text does not have the tasks of members; give Parquet, or kafka:HOST:PORT")
     stored = read_stored_streams(dump.records, options.cluster)
-    if options.subtopologies:
-        stored = stored.with_subtopologies(run.read(SUBTOPOLOGIES, options.subtopologies, options.format))
-    return Source(*stored, [])
+    given = _given_subtopologies(spark, run, options)
+    return Source(*(stored if given is None else stored.with_subtopologies(given)), [])
+
+
+def _given_subtopologies(spark: SparkSession, run: Run, options: Namespace) -> DataFrame | None:
+    """Return the subtopologies of the table or of the files that the options name; None without any."""
+    if options.topology:
+        rows = read_topologies(items(options.topology), options.cluster)
+        return frame(spark, SUBTOPOLOGIES, (tuple(map(row.get, SUBTOPOLOGIES.schema.names)) for row in rows))
+    return run.read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None
 
 
 def _assumed(balance: DataFrame, options: Namespace) -> list[str]:
@@ -115,5 +125,6 @@ def _assumed(balance: DataFrame, options: Namespace) -> list[str]:
     protocols = {row["protocol"] for row in assigned.select("protocol").distinct().collect()}
     of_groups = [ASSUMED] if options.offsets_topic and STREAMS in protocols else []
     of_classic = [ASSUMED_OF_CLASSIC, *([ASSUMED_IDS] if options.join else [])] if CLASSIC in protocols else []
+    described = [ASSUMED_OF_DESCRIPTIONS] if options.topology else []
     is_timed = not assigned.where("restored_ms IS NOT NULL").isEmpty()
-    return of_groups + of_classic + ([ASSUMED_OF_RESTORATION] if is_timed else [])
+    return of_groups + of_classic + described + ([ASSUMED_OF_RESTORATION] if is_timed else [])

@@ -89,6 +89,10 @@ def test_a_topic_without_streams_groups(
     [
         (_tables(EXAMPLES)[:2] + _tables(EXAMPLES)[4:], "--streams-members and --subtopologies: give both"),
         ([*_tables(EXAMPLES), "--join", "-1"], "--join: -1"),
+        ([*_tables(EXAMPLES), "--topology", "a=b"], "--subtopologies and --topology: give one of them"),
+        ([*_tables(EXAMPLES)[:2], *_tables(EXAMPLES)[4:], "--topology", "a"], "--topology: 'a' is not GROUP=FILE"),
+        ([*_tables(EXAMPLES)[:2], *_tables(EXAMPLES)[4:], "--topology", "a=b"], "--topology: b cannot be read"),
+        ([*_tables(EXAMPLES)[:2], *_tables(EXAMPLES)[4:], "--topology", f"a={__file__}"], "has no subtopology"),
         ([*_tables(EXAMPLES), "--restore-rate", "0"], "--restore-rate: 0"),
         ([*_tables(EXAMPLES), "--acceptable-recovery-lag", "-1"], "--acceptable-recovery-lag: -1"),
         ([*_tables(EXAMPLES), "--probing-rebalance-interval-ms", "1"], "--probing-rebalance-interval-ms: 1"),

@@ -94,6 +94,20 @@ def test_an_application_that_waits_for_a_probing_rebalance(
     ]
 
 
+def test_the_description_of_a_topology(
+    spark: SparkSession, tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It takes the place of the subtopologies table."""
+    text = "Topologies:\n  Sub-topology: 0\n    Source: s (topics: [orders])\n    Processor: p (stores: [sums])\n"
+    (tmp_path / "totals.txt").write_text(text)
+    at = arguments.index("--subtopologies")
+    given = [*arguments[:at], "--topology", f"totals={tmp_path}/totals.txt", *arguments[at + 2 :]]
+    assert main([*given, "--leave", "b"]) == 0
+    assert "every store in a description of a topology has a changelog" in " ".join(capsys.readouterr().out.split())
+    rows = spark.read.parquet(f"{tmp_path}/out/streams_balance").where("error IS NULL").collect()
+    assert [(row["group_id"], row["tasks"], row["moved"], row["restored"]) for row in rows] == [("totals", 4, 2, 0)]
+
+
 def test_other_clients(tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*arguments, "--client-version", "2.8"]) == 0
     assert "that of Kafka 2.8 is of version 9: give --client-version" in " ".join(capsys.readouterr().out.split())

@@ -76,7 +76,7 @@ def check_description(spark: SparkSession, broker: Broker, before: Stored) -> No
     """Compare what the coordinator describes with its records, and the ends of changelogs with their topics."""
     read = read_cluster(spark, broker.bootstrap_servers)
     assert read.rejects.isEmpty()
-    assert read.streams_members is not None
+    assert read.streams_members is not None, read.assumptions
     assert read.subtopologies is not None
     names = [
         "group_id",
