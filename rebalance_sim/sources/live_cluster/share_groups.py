@@ -109,7 +109,7 @@ def _described(group_ids: Sequence[str], properties: Mapping[str, str], request:
             by_coordinator[found.host, found.port].append(found.group_id)
     for (host, port), coordinated in by_coordinator.items():
         with Connection(host, port, properties, REQUEST_SECONDS) as broker:
-            body = broker.ask(SHARE_GROUP_DESCRIBE, SHARE_GROUP_DESCRIBE_VERSION, group_describe_request(coordinated))
+            body = broker.ask(request.key, request.version, group_describe_request(coordinated))
         for group in _read(request.decode, body):
             answers[group.group_id] = _failure(group.error, group.message) if group.error else group
     return answers
