@@ -13,3 +13,7 @@ AUTO = "auto"
 """The format of an input is that of its name or first bytes."""
 WARMUP_REPLICAS = 2
 """max.warmup.replicas of Kafka Streams (KIP-441)."""
+ACCEPTABLE_RECOVERY_LAG = 10_000
+"""acceptable.recovery.lag of Kafka Streams, in records."""
+PROBING_INTERVAL_MS = 600_000
+"""probing.rebalance.interval.ms of Kafka Streams."""

@@ -114,6 +114,11 @@ TOPICS = Table(
         ),
         Column("unavailable", ArrayType(INT), "partitions without a leader"),
         Column("racks", ArrayType(STRINGS), "racks of the replicas: one list per partition"),
+        Column(
+            "end_offsets",
+            ArrayType(LONG),
+            "log end offsets, by partition; of changelog topics of Kafka Streams, how much state there is to restore",
+        ),
     ),
 )
 
@@ -1798,6 +1803,13 @@ STREAMS_MEMBERS = Table(
             "newest version of Kafka Streams' user data that a classic member can read (8 in 2.6, 9 in 2.8, 10 in 3.0, "
             "11 since 3.2); null for that of its release",
         ),
+        Column(
+            "task_offsets",
+            structs({"subtopology": STRING, "partition": INT, "offset_sum": LONG}),
+            "stateful tasks of which its process has state on its disk, with the sum of the offsets of their "
+            "changelogs that it has (-2 for all of it, as active tasks send it); null if it has all state of its "
+            "tasks, and no other",
+        ),
     ),
 )
 
@@ -1815,6 +1827,7 @@ SUBTOPOLOGIES = Table(
         Column("topic_patterns", STRINGS, "regular expressions of topics that it reads, too"),
         Column("stateful", BOOLEAN, "whether it has state stores with changelog topics", required=True),
         Column("standby_replicas", INT, "num.standby.replicas of the group; null for 0"),
+        Column("changelogs", STRINGS, "changelog topics of its state stores; null if they are unknown"),
     ),
 )
 
@@ -1829,6 +1842,36 @@ STREAMS_TASKS = Table(
         Column("member_id", STRING, "member that gets it"),
         Column("process_id", STRING, "process of the member"),
         Column("previous", STRING, "role that the process had of it before: `active`, `standby`, or null for none"),
+        Column(
+            "records",
+            LONG,
+            "offsets between the state that the process has of it and the ends of its changelogs: at most so many "
+            "records are restored; null for stateless tasks and if the ends are unknown",
+        ),
+        Column(
+            "restored_ms",
+            LONG,
+            "when the process has restored all of them, at --restore-rate; null if that is unknown, or if it loses the "
+            "task before",
+        ),
+    ),
+)
+
+STREAMS_MOVES = Table(
+    "streams_moves",
+    "One row per active stateful task that moves to another process: in the next rebalance and, if it is known how "
+    "long state is restored, in the probing rebalances that follow (KIP-441). Times begin with the next rebalance.",
+    (
+        *_OF_GROUP,
+        replace(_SUBTOPOLOGY, required=False),
+        _PARTITION,
+        Column("from_process", STRING, "process that has it before"),
+        Column("process_id", STRING, "process to which it moves"),
+        Column("member_id", STRING, "member of that process that gets it"),
+        Column("begun_ms", LONG, "when the process began to restore its state; 0 also if it had it before"),
+        Column("records", LONG, "records that it then had to restore, at most; null if that is unknown"),
+        Column("restored_ms", LONG, "when the process has restored them: the task is warm; null if that is unknown"),
+        Column("moved_ms", LONG, "when the task becomes active there: until `restored_ms` it processes no records"),
     ),
 )
 
@@ -1858,6 +1901,20 @@ STREAMS_BALANCE = Table(
             "whether a probing rebalance follows after probing.rebalance.interval.ms (KIP-441), because some standby "
             "tasks are warming up; null for streams groups",
         ),
+        Column("records", LONG, "records that its active tasks restore, at most; null if that is unknown"),
+        Column(
+            "restored_ms",
+            LONG,
+            "how long it takes until all active tasks have restored their state, at --restore-rate; null if that is "
+            "unknown",
+        ),
+        Column(
+            "probing_rebalances",
+            INT,
+            "how many probing rebalances follow, until every task is on its target; null if that is unknown, and for "
+            "streams groups",
+        ),
+        Column("stable_ms", LONG, "when the last stateful active task moves; null if that is unknown"),
         Column("error", STRING, "why the group has no assignment; null if it has one"),
     ),
 )
@@ -1891,7 +1948,7 @@ OUTPUTS = {
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),
         *(FINDINGS, VERDICTS, NEWS),
         *(CONNECT_COSTS, CONNECT_REBALANCES, TASK_ASSIGNMENTS, CONNECT_ADVICE),
-        *(STREAMS_TASKS, STREAMS_BALANCE),
+        *(STREAMS_TASKS, STREAMS_BALANCE, STREAMS_MOVES),
         *(GENERATIONS, GENERATION_MEMBERS, EPISODES, BACKTEST, SCORE, PREVENTION, TIMINGS),
         *(MISS_TOPICS, MISS_MEMBERS, MISS_CLUSTERS),
         REJECTS,

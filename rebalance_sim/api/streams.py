@@ -6,13 +6,22 @@ from typing import TypedDict, Unpack
 from pyspark.sql import DataFrame
 
 from rebalance_sim.api.groups import clusters_of
-from rebalance_sim.defaults import WARMUP_REPLICAS
+from rebalance_sim.defaults import ACCEPTABLE_RECOVERY_LAG, PROBING_INTERVAL_MS, WARMUP_REPLICAS
 from rebalance_sim.engine.streams.groups import StreamsPlan
+from rebalance_sim.engine.streams.restoration import RestoreSettings
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, union
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.releases import NEWEST
-from rebalance_sim.tables import REJECTS, STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_TASKS, SUBTOPOLOGIES, TOPICS
+from rebalance_sim.tables import (
+    REJECTS,
+    STREAMS_BALANCE,
+    STREAMS_MEMBERS,
+    STREAMS_MOVES,
+    STREAMS_TASKS,
+    SUBTOPOLOGIES,
+    TOPICS,
+)
 
 
 class StreamsOptions(TypedDict, total=False):
@@ -26,6 +35,12 @@ class StreamsOptions(TypedDict, total=False):
     """num.standby.replicas, in place of each group's own."""
     warmup_replicas: int
     """max.warmup.replicas of classic applications; 2 by default."""
+    restore_rate: int | None
+    """Records per second that a thread restores; None if it is unknown."""
+    acceptable_recovery_lag: int
+    """acceptable.recovery.lag of classic applications; 10,000 by default."""
+    probing_interval_ms: int
+    """probing.rebalance.interval.ms of classic applications; 600,000 by default."""
     kafka_version: str | Clusters
     """Release of the brokers; the newest by default."""
 
@@ -38,8 +53,11 @@ def assign_streams(
     Members of classic applications have ``protocol`` ``classic``. Their assignment is the one after the rebalances that
     follow at once, if members have to revoke tasks first.
 
-    The tables are ``streams_balance``, ``streams_tasks`` and ``rejects``. All are computed once, when the first of them
-    is used. Raises UserError for an unknown version, and for a table without a required column.
+    How long state is restored is known with a restore rate, ``changelogs`` of subtopologies and ``end_offsets`` of
+    these topics. Classic applications are then followed until no task moves any more.
+
+    The tables are ``streams_balance``, ``streams_tasks``, ``streams_moves`` and ``rejects``. All are computed once,
+    when the first of them is used. Raises UserError for an unknown version, and for a table without a required column.
 
     >>> members = spark.createDataFrame(
     ...     [("app", "m1", "p1"), ("app", "m2", "p2")], "group_id string, member_id string, process_id string"
@@ -63,7 +81,12 @@ def assign_streams(
         options.get("leaving", ()),
         options.get("joining", 0),
         options.get("standby_replicas"),
-        options.get("warmup_replicas", WARMUP_REPLICAS),
+        RestoreSettings(
+            options.get("restore_rate"),
+            options.get("warmup_replicas", WARMUP_REPLICAS),
+            options.get("acceptable_recovery_lag", ACCEPTABLE_RECOVERY_LAG),
+            options.get("probing_interval_ms", PROBING_INTERVAL_MS),
+        ),
     )
     fitted = {
         STREAMS_MEMBERS: fit(members, STREAMS_MEMBERS),
@@ -71,5 +94,5 @@ def assign_streams(
         TOPICS: fit_topics(topics),
     }
     unusable = union([rejected(rows, table) for table, rows in fitted.items()])
-    tables = {name: outcome(name) for name in (STREAMS_BALANCE.name, STREAMS_TASKS.name)}
+    tables = {name: outcome(name) for name in (STREAMS_BALANCE.name, STREAMS_TASKS.name, STREAMS_MOVES.name)}
     return Outcomes(plan.rows(*fitted.values()), {**tables, REJECTS.name: lambda _: unusable})

@@ -21,7 +21,18 @@ from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.live_cluster.topic_records import read_records
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
-from rebalance_sim.tables import CLUSTERS, INPUTS, LISTED_GROUPS, MEMBERS, OFFSETS, OUTPUTS, RECORDS, TOPICS
+from rebalance_sim.tables import (
+    CLUSTERS,
+    INPUTS,
+    LISTED_GROUPS,
+    MEMBERS,
+    OFFSETS,
+    OUTPUTS,
+    RECORDS,
+    STREAMS_MEMBERS,
+    SUBTOPOLOGIES,
+    TOPICS,
+)
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -60,10 +71,13 @@ def _tables(run: Run, options: Namespace) -> tuple[dict[str, DataFrame], DataFra
     capture, records = _read(run, options)
     run.assumptions = [*capture.assumptions, *unused_entries(stated_by(options).clients, capture.members)]
     tables = {TOPICS.name: capture.topics, MEMBERS.name: capture.members, OFFSETS.name: capture.offsets, **records}
-    if capture.listed_groups is not None:
-        tables[LISTED_GROUPS.name] = capture.listed_groups
-    if capture.clusters is not None:
-        tables[CLUSTERS.name] = capture.clusters
+    further = {
+        LISTED_GROUPS: capture.listed_groups,
+        CLUSTERS: capture.clusters,
+        STREAMS_MEMBERS: capture.streams_members,
+        SUBTOPOLOGIES: capture.subtopologies,
+    }
+    tables |= {table.name: rows for table, rows in further.items() if rows is not None}
     return tables, capture.rejects
 
 

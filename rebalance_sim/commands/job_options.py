@@ -7,9 +7,11 @@ from typing import NamedTuple
 from rebalance_sim.commands.configuration import CONFIG
 from rebalance_sim.commands.options import items
 from rebalance_sim.defaults import (
+    ACCEPTABLE_RECOVERY_LAG,
     AUTO,
     CLIENT,
     CLUSTER,
+    PROBING_INTERVAL_MS,
     SCENARIO,
     STORM_REBALANCES,
     STORM_WINDOW_MS,
@@ -468,6 +470,12 @@ def _streams(groups: OptionGroups) -> None:
         help="subtopologies table, with --streams-members; with --offsets-topic that of classic applications, whose "
         "topologies Kafka does not store",
     )
+    add(
+        "--topology",
+        default="",
+        metavar="GROUP=FILE,...",
+        help="files with the output of Topology.describe() of applications, in place of --subtopologies",
+    )
     add("--topics", required=True, metavar="PATH", help="topics table: a subtopology has as many tasks as partitions")
     add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
     add("--command-config", metavar="FILE", help="client properties file for the brokers, as for Kafka's tools")
@@ -492,6 +500,28 @@ def _streams(groups: OptionGroups) -> None:
         default=WARMUP_REPLICAS,
         metavar="N",
         help=f"max.warmup.replicas of classic applications (default: {WARMUP_REPLICAS})",
+    )
+    add(
+        "--restore-rate",
+        type=int,
+        metavar="N",
+        help="records per second that a thread restores: adds when tasks have restored their state, and of classic "
+        "applications the probing rebalances until no task moves any more (needs changelogs of the subtopologies and "
+        "end_offsets of these topics)",
+    )
+    add(
+        "--acceptable-recovery-lag",
+        type=int,
+        default=ACCEPTABLE_RECOVERY_LAG,
+        metavar="N",
+        help=f"acceptable.recovery.lag of classic applications (default: {ACCEPTABLE_RECOVERY_LAG})",
+    )
+    add(
+        "--probing-rebalance-interval-ms",
+        type=int,
+        default=PROBING_INTERVAL_MS,
+        metavar="MS",
+        help=f"probing.rebalance.interval.ms of classic applications (default: {PROBING_INTERVAL_MS})",
     )
     _brokers(groups)
     _output(groups)

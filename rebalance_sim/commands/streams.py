@@ -12,20 +12,37 @@ from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import items
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.streams_summary import summarise_groups, summarise_tasks
+from rebalance_sim.commands.streams_summary import (
+    summarise_groups,
+    summarise_moves,
+    summarise_restoration,
+    summarise_tasks,
+)
 from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.streams.application import CLASSIC, STREAMS
 from rebalance_sim.engine.streams.classic import ASSUMED_IDS, ASSUMED_OF_CLASSIC
+from rebalance_sim.engine.streams.restoration import ASSUMED_OF_RESTORATION
 from rebalance_sim.engine.tables.inputs import no_rejects, union
 from rebalance_sim.errors import UserError
+from rebalance_sim.sources.kafka_tools.capture import frame
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.offsets_topic.dump import open_dump
 from rebalance_sim.sources.streams.stored import read_stored_streams
 from rebalance_sim.sources.streams.stored_groups import ASSUMED
-from rebalance_sim.tables import REJECTS, STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_TASKS, SUBTOPOLOGIES, TOPICS
+from rebalance_sim.sources.streams.topology_description import ASSUMED_OF_DESCRIPTIONS, read_topologies
+from rebalance_sim.tables import (
+    REJECTS,
+    STREAMS_BALANCE,
+    STREAMS_MEMBERS,
+    STREAMS_MOVES,
+    STREAMS_TASKS,
+    SUBTOPOLOGIES,
+    TOPICS,
+)
 
 _RECORDS = "offsets_topic"
+_WRITTEN = (STREAMS_BALANCE.name, STREAMS_TASKS.name, STREAMS_MOVES.name)
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -42,11 +59,14 @@ def run(spark: SparkSession, options: Namespace) -> None:
         joining=options.join,
         standby_replicas=options.standby_replicas,
         warmup_replicas=options.max_warmup_replicas,
+        restore_rate=options.restore_rate,
+        acceptable_recovery_lag=options.acceptable_recovery_lag,
+        probing_interval_ms=options.probing_rebalance_interval_ms,
         kafka_version=clusters,
     )
     run.begin()
     run.report_progress("assigning the tasks of Kafka Streams")
-    tables = {name: run.write(name, assigned[name]) for name in (STREAMS_BALANCE.name, STREAMS_TASKS.name)}
+    tables = {name: run.write(name, assigned[name]) for name in _WRITTEN}
     bad = write_rejects(run, union([assigned[REJECTS.name], source.rejects]), options.on_bad_input)
     unread = Counter({row["table"]: row["count"] for row in source.rejects.groupBy("table").count().collect()})
     if options.offsets_topic:
@@ -58,7 +78,11 @@ def run(spark: SparkSession, options: Namespace) -> None:
     assumed = _assumed(tables[STREAMS_BALANCE.name], options)
     run.assumptions = [*source.assumptions, *untested_releases(clusters), *assumed]
     run.finish()
-    lines = summarise_groups(tables[STREAMS_BALANCE.name]) + summarise_tasks(tables[STREAMS_TASKS.name])
+    lines = summarise_groups(tables[STREAMS_BALANCE.name])
+    if options.restore_rate is not None:
+        lines += summarise_restoration(tables[STREAMS_BALANCE.name], options.restore_rate)
+        lines += summarise_moves(tables[STREAMS_MOVES.name])
+    lines += summarise_tasks(tables[STREAMS_TASKS.name])
     print_summary(lines + summarise_run(run))
 
 
@@ -74,22 +98,33 @@ class Source(NamedTuple):
 def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
     if options.streams_members:
         members = run.read(STREAMS_MEMBERS, options.streams_members, options.format)
-        subtopologies = run.read(SUBTOPOLOGIES, options.subtopologies, options.format)
         assumed = earlier_assumptions(spark, options.streams_members)
-        return Source(members, subtopologies, no_rejects(spark), assumed)
+        given = _given_subtopologies(spark, run, options)
+        assert given is not None
+        return Source(members, given, no_rejects(spark), assumed)
     properties = dict(read_client_properties(options.command_config)) if options.command_config else None
     dump = open_dump(spark, options.offsets_topic, properties)
     if dump.lines is not None:
         raise UserError("--offsets-topic: text does not have the tasks of members; give Parquet, or kafka:HOST:PORT")
     stored = read_stored_streams(dump.records, options.cluster)
-    if options.subtopologies:
-        stored = stored.with_subtopologies(run.read(SUBTOPOLOGIES, options.subtopologies, options.format))
-    return Source(*stored, [])
+    given = _given_subtopologies(spark, run, options)
+    return Source(*(stored if given is None else stored.with_subtopologies(given)), [])
+
+
+def _given_subtopologies(spark: SparkSession, run: Run, options: Namespace) -> DataFrame | None:
+    """Return the subtopologies of the table or of the files that the options name; None without any."""
+    if options.topology:
+        rows = read_topologies(items(options.topology), options.cluster)
+        return frame(spark, SUBTOPOLOGIES, (tuple(map(row.get, SUBTOPOLOGIES.schema.names)) for row in rows))
+    return run.read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None
 
 
 def _assumed(balance: DataFrame, options: Namespace) -> list[str]:
     """Return what is assumed of the groups that have an assignment, by their protocol."""
-    protocols = {row["protocol"] for row in balance.where("error IS NULL").select("protocol").distinct().collect()}
+    assigned = balance.where("error IS NULL")
+    protocols = {row["protocol"] for row in assigned.select("protocol").distinct().collect()}
     of_groups = [ASSUMED] if options.offsets_topic and STREAMS in protocols else []
     of_classic = [ASSUMED_OF_CLASSIC, *([ASSUMED_IDS] if options.join else [])] if CLASSIC in protocols else []
-    return of_groups + of_classic
+    described = [ASSUMED_OF_DESCRIPTIONS] if options.topology else []
+    is_timed = not assigned.where("restored_ms IS NOT NULL").isEmpty()
+    return of_groups + of_classic + described + ([ASSUMED_OF_RESTORATION] if is_timed else [])

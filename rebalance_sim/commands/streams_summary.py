@@ -4,7 +4,8 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table
-from rebalance_sim.wording import plural
+from rebalance_sim.engine.streams.application import STREAMS
+from rebalance_sim.wording import duration, plural
 
 SHOWN = 10
 """Rows of each table that are printed."""
@@ -48,6 +49,69 @@ def summarise_groups(balance: DataFrame) -> list[Line]:
             f"{failed['error']}"
         )
     return lines
+
+
+def summarise_restoration(balance: DataFrame, rate: int) -> list[Line]:
+    """Return how long state is restored, of the groups that take longest until their tasks stop moving."""
+    assigned = balance.where("error IS NULL")
+    known = assigned.where("restored_ms IS NOT NULL")
+    rows = known.orderBy(*map(F.desc_nulls_first, _LONGEST), "cluster", "group_id").limit(SHOWN).collect()
+    lines: list[Line] = []
+    if rows:
+        header = ("group", "active tasks restore", "until", "probing rebalances", "last task moves")
+        body = [
+            (row["group_id"], plural(row["records"], "record"), _after(row["restored_ms"]), *_stability(row))
+            for row in rows
+        ]
+        lines = [
+            f"restoring {plural(rate, 'record')} per second and thread, from the next rebalance on",
+            Table.of_clusters(header, body, [row["cluster"] for row in rows]),
+        ]
+    unknown = assigned.where("restored_ms IS NULL").orderBy("cluster", "group_id")
+    first = unknown.first()
+    if first is not None:
+        lines.append(
+            f"  how long state is restored is unknown in {plural(unknown.count(), 'group')}, first "
+            f"{first['group_id']}: give changelogs in the subtopologies table, and end_offsets of these "
+            "topics in the topics table"
+        )
+    return lines
+
+
+_LONGEST = ("stable_ms", "restored_ms")
+
+
+def _stability(row: Row) -> tuple[str | int, str]:
+    """Return the number of probing rebalances, which streams groups do not have, and when tasks stop moving."""
+    if row["protocol"] == STREAMS:
+        return "none", _after(row["stable_ms"])
+    return "unknown" if row["probing_rebalances"] is None else row["probing_rebalances"], _after(row["stable_ms"])
+
+
+def _after(milliseconds: int | None) -> str:
+    return "unknown" if milliseconds is None else "at once" if milliseconds == 0 else f"after {duration(milliseconds)}"
+
+
+def summarise_moves(moves: DataFrame) -> list[Line]:
+    """Return the tasks that move in the first group of which that is known."""
+    known = moves.where("restored_ms IS NOT NULL")
+    first = known.select("cluster", "group_id").orderBy("cluster", "group_id").first()
+    if first is None:
+        return []
+    of_group = known.where((F.col("cluster") == first["cluster"]) & (F.col("group_id") == first["group_id"]))
+    rows = of_group.orderBy("moved_ms", "subtopology", "partition").limit(SHOWN).collect()
+    header = ("task", "from", "to", "restores", "from then on", "warm", "active there")
+    body = [
+        (
+            *(f"{row['subtopology']}_{row['partition']}", row["from_process"], row["process_id"]),
+            *(
+                plural(row["records"], "record"),
+                *(_after(row[f"{name}_ms"]) for name in ("begun", "restored", "moved")),
+            ),
+        )
+        for row in rows
+    ]
+    return [f"moves of {first['group_id']}", Table(header, body)]
 
 
 def _kinds(total: Row) -> str:

@@ -45,6 +45,31 @@ def test_more_standby_replicas(spark: SparkSession, tmp_path: Path) -> None:
     assert (balance["standby_replicas"], balance["standbys_started"], balance["moved"]) == (2, 3, 0)
 
 
+def test_restoring_at_a_rate(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The group with known changelogs has times: a new process restores an active task, and then a standby task."""
+    shutil.copytree(EXAMPLES, tmp_path / "in")
+    parts = [json.loads(line) for line in (tmp_path / "in/subtopologies.json").read_text().splitlines()]
+    parts[1]["changelogs"] = ["rocks", "cache"]
+    other = {**parts[1], "group_id": "other", "changelogs": None}
+    (tmp_path / "in/subtopologies.json").write_text("".join(json.dumps(part) + "\n" for part in [*parts, other]))
+    with (tmp_path / "in/members.json").open("a") as file:
+        file.write(json.dumps({"group_id": "other", "member_id": "a", "process_id": "p"}) + "\n")
+    with (tmp_path / "in/topics.json").open("a") as file:
+        for topic, end in (("rocks", 60_000), ("cache", 40_000)):
+            file.write(json.dumps({"topic": topic, "partitions": 3, "end_offsets": [end] * 3}) + "\n")
+    arguments = [*_tables(tmp_path / "in"), "--join", "1", "--restore-rate", "1000", "--out", f"{tmp_path}/out"]
+    assert main(["streams", *arguments]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "pricing 100,000 records after 2 min none at once" in printed
+    assert "how long state is restored is unknown in 1 group, first other: give changelogs" in printed
+    assert "changelog topics do not grow meanwhile" in printed
+    tasks = spark.read.parquet(f"{tmp_path}/out/streams_tasks").where("process_id = 'new-process-1'")
+    times = {row["role"]: (row["records"], row["restored_ms"]) for row in tasks.where("group_id = 'pricing'").collect()}
+    assert times == {"active": (100_000, 100_000), "standby": (100_000, 200_000)}
+    (move,) = spark.read.parquet(f"{tmp_path}/out/streams_moves").where("group_id = 'pricing'").collect()
+    assert (move["partition"], move["records"], move["begun_ms"], move["moved_ms"]) == (2, 100_000, 0, 0)
+
+
 def test_brokers_without_streams_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["streams", *_tables(EXAMPLES), "--kafka-version", "3.9", "--out", f"{tmp_path}/out"]) == 0
     assert "first pricing: the brokers of Kafka 3.9 have no streams groups" in capsys.readouterr().out
@@ -64,6 +89,13 @@ def test_a_topic_without_streams_groups(
     [
         (_tables(EXAMPLES)[:2] + _tables(EXAMPLES)[4:], "--streams-members and --subtopologies: give both"),
         ([*_tables(EXAMPLES), "--join", "-1"], "--join: -1"),
+        ([*_tables(EXAMPLES), "--topology", "a=b"], "--subtopologies and --topology: give one of them"),
+        ([*_tables(EXAMPLES)[:2], *_tables(EXAMPLES)[4:], "--topology", "a"], "--topology: 'a' is not GROUP=FILE"),
+        ([*_tables(EXAMPLES)[:2], *_tables(EXAMPLES)[4:], "--topology", "a=b"], "--topology: b cannot be read"),
+        ([*_tables(EXAMPLES)[:2], *_tables(EXAMPLES)[4:], "--topology", f"a={__file__}"], "has no subtopology"),
+        ([*_tables(EXAMPLES), "--restore-rate", "0"], "--restore-rate: 0"),
+        ([*_tables(EXAMPLES), "--acceptable-recovery-lag", "-1"], "--acceptable-recovery-lag: -1"),
+        ([*_tables(EXAMPLES), "--probing-rebalance-interval-ms", "1"], "--probing-rebalance-interval-ms: 1"),
         ([*_tables(EXAMPLES), "--command-config", "a"], "--command-config: only allowed with --offsets-topic kafka:"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
-from rebalance_sim.kafka.wire.streams_protocol import TaskId
+from rebalance_sim.kafka.wire.streams_protocol import LATEST_OFFSET, TaskId
 from tests.support.cluster.live_set_ups import OFFSETS_RECORD
 from tests.support.offsets_records import stored_member
 from tests.support.streams_application_records import record_of, thread
@@ -69,6 +69,43 @@ def test_a_process_joins(
     ]
     started = spark.read.parquet(f"{tmp_path}/out/streams_tasks").where("role = 'standby'").collect()
     assert [(row["process_id"], row["previous"]) for row in started] == [(str(UUID(int=2)), None)]
+
+
+def test_an_application_that_waits_for_a_probing_rebalance(
+    spark: SparkSession, tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Task 0_1 was warming up on the second process, and has a fifth of its state: the rest takes 8 of 10 minutes."""
+    a, b = dict.fromkeys(TASKS[:2], LATEST_OFFSET), dict.fromkeys(TASKS[2:], LATEST_OFFSET) | {TASKS[1]: 120_000}
+    threads = [
+        thread("a", 1, TASKS[:2], offset_sums=a, probing_at=1),
+        thread("b", 2, TASKS[2:], TASKS[1:2], offset_sums=b),
+    ]
+    record = (*record_of("totals", [*threads, thread("c", 3)], generation=3), 0, 3)
+    spark.createDataFrame([record], OFFSETS_RECORD).write.mode("overwrite").parquet(f"{tmp_path}/dump")
+    (tmp_path / "subtopologies.json").write_text(json.dumps(TOPOLOGY | {"changelogs": ["sums"]}) + "\n")
+    with (tmp_path / "topics.json").open("a") as file:
+        file.write(json.dumps({"topic": "sums", "partitions": 4, "end_offsets": [600_000] * 4}) + "\n")
+    assert main([*arguments, "--leave", "c", "--restore-rate", "1000"]) == 0
+    assert "unless task_offsets says otherwise" in " ".join(capsys.readouterr().out.split())
+    moves = spark.read.parquet(f"{tmp_path}/out/streams_moves").orderBy("partition").collect()
+    assert [(row["partition"], row["records"], row["restored_ms"], row["moved_ms"]) for row in moves] == [
+        (1, 480_000, 480_000, 600_000),
+        (2, 600_000, 600_000, 600_000),
+    ]
+
+
+def test_the_description_of_a_topology(
+    spark: SparkSession, tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It takes the place of the subtopologies table."""
+    text = "Topologies:\n  Sub-topology: 0\n    Source: s (topics: [orders])\n    Processor: p (stores: [sums])\n"
+    (tmp_path / "totals.txt").write_text(text)
+    at = arguments.index("--subtopologies")
+    given = [*arguments[:at], "--topology", f"totals={tmp_path}/totals.txt", *arguments[at + 2 :]]
+    assert main([*given, "--leave", "b"]) == 0
+    assert "every store in a description of a topology has a changelog" in " ".join(capsys.readouterr().out.split())
+    rows = spark.read.parquet(f"{tmp_path}/out/streams_balance").where("error IS NULL").collect()
+    assert [(row["group_id"], row["tasks"], row["moved"], row["restored"]) for row in rows] == [("totals", 4, 2, 0)]
 
 
 def test_other_clients(tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,8 @@ from tests.support.maven import JarsUnavailable
 PAGE = Path(__file__).parents[2] / "docs" / "history.md"
 KEPT = ("4.3.1", "3.9.2")
 """Histories of 25 and 15 minutes, in tests/golden/random_history."""
+
+
 def check(scored: Score) -> None:
     """Every generation is found, at least 95 % of causes are right, and the others unknown."""
     total = scored.total

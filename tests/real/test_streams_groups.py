@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.api.streams import assign_streams
+from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.streams.stored_groups import read_streams_groups
 from rebalance_sim.tables import TOPICS
 from tests.real.conftest import VERSIONS, running
@@ -71,6 +72,37 @@ def settled(spark: SparkSession, broker: Broker, processes: int) -> Stored:
     return seen[-1]
 
 
+def check_description(spark: SparkSession, broker: Broker, before: Stored) -> None:
+    """Compare what the coordinator describes with its records, and the ends of changelogs with their topics."""
+    read = read_cluster(spark, broker.bootstrap_servers)
+    assert read.rejects.isEmpty()
+    assert read.streams_members is not None, read.assumptions
+    assert read.subtopologies is not None
+    names = [
+        "group_id",
+        "member_id",
+        "process_id",
+        "client_id",
+        "host",
+        "active",
+        "standby",
+        "current_active",
+        "current_standby",
+    ]
+    parts = ["group_id", "subtopology", "topics", "stateful", "standby_replicas", "changelogs"]
+    for described, records, columns in (
+        (read.streams_members, before.members, names),
+        (read.subtopologies, before.subtopologies, parts),
+    ):
+        assert sorted(map(str, described.select(columns).collect())) == sorted(
+            map(str, records.select(columns).collect())
+        )
+    ends = {row["topic"]: row["end_offsets"] for row in read.topics.collect()}
+    changelogs = [topic for row in before.subtopologies.collect() for topic in row["changelogs"]]
+    assert changelogs
+    assert all(len(ends[topic]) == PARTITIONS and None not in ends[topic] for topic in changelogs)
+
+
 def predicted(spark: SparkSession, broker: Broker, before: Stored, after: Stored) -> Tasks:
     """Return the target of the members that the group has afterwards, from what they had before."""
     had = before.members.drop("cluster", "group_id", "process_id", "client_id", "host")
@@ -102,6 +134,7 @@ def test_the_target_is_as_predicted_when_processes_come_and_go(
             start()
         before = settled(spark, broker, 3)
         assert {row["standby_replicas"] for row in before.subtopologies.collect()} == {1}
+        check_description(spark, broker, before)
         compared = 0
         for change, processes in ((start, 4), (start, 5), (stacks[0].close, 4)):
             change()

@@ -2,10 +2,15 @@
 
 from argparse import Namespace
 
-from rebalance_sim.commands.options import brokers_of, check_at_least
+from rebalance_sim.commands.options import brokers_of, check_at_least, check_between, items
 from rebalance_sim.commands.validation.known_files import KnownFiles
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.offsets_topic import KAFKA
+from rebalance_sim.sources.streams.topology_description import read_topologies
+
+_LARGEST_LAG = 2**62
+_SHORTEST_INTERVAL = 60_000
+"""As Kafka Streams allows it."""
 
 
 def validate(options: Namespace, known: KnownFiles) -> None:
@@ -15,8 +20,15 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     if options.standby_replicas is not None:
         check_at_least("--standby-replicas", options.standby_replicas, 0)
     check_at_least("--max-warmup-replicas", options.max_warmup_replicas, 1)
-    if options.streams_members and not options.subtopologies:
+    if options.restore_rate is not None:
+        check_at_least("--restore-rate", options.restore_rate, 1)
+    check_between("--acceptable-recovery-lag", options.acceptable_recovery_lag, 0, _LARGEST_LAG)
+    check_at_least("--probing-rebalance-interval-ms", options.probing_rebalance_interval_ms, _SHORTEST_INTERVAL)
+    if options.streams_members and not (options.subtopologies or options.topology):
         raise UserError("--streams-members and --subtopologies: give both, or --offsets-topic, which has both")
+    if options.subtopologies and options.topology:
+        raise UserError("--subtopologies and --topology: give one of them")
+    read_topologies(items(options.topology) if options.topology else (), options.cluster)
     if options.command_config and not options.offsets_topic.startswith(KAFKA):
         raise UserError(f"--command-config: only allowed with --offsets-topic {KAFKA}HOST:PORT")
     if options.offsets_topic and not options.offsets_topic.startswith(KAFKA):

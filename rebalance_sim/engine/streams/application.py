@@ -22,6 +22,8 @@ class Member(NamedTuple):
     standby: Sequence[Task]
     supported_version: int | None = None
     """Of classic applications, the newest version of their user data that it can read; None for its release's."""
+    offsets: Mapping[Task, int] | None = None
+    """By stateful task, the offsets of its changelogs on the process's disk, summed up; None if they are unknown."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,12 @@ class Application:
     """By subtopology, the numbers of partitions of the topics that it reads."""
     is_classic: bool = False
     """Whether its leader assigns the tasks, over the classic protocol, and not the coordinator (KIP-1071)."""
+    ends: Mapping[Task, int] | None = None
+    """By stateful task, the end offsets of its changelogs, summed up; None if they are unknown."""
+
+    def is_stateful(self, task: Task) -> bool:
+        """Return whether a task has state; False also of one that the topology does not have."""
+        return self.subtopologies.get(task[0], (0, False))[1]
 
     def had(self, process_id: str, task: Task) -> str | None:
         """Return the role that a process had of a task."""
@@ -51,6 +59,27 @@ class Application:
         return standby | {(member.process_id, task): "active" for member in self.before for task in member.active}
 
 
+class Move(NamedTuple):
+    """An active stateful task that moves to another process."""
+
+    task: Task
+    from_process: str
+    process_id: str
+    member_id: str
+    moved_ms: int
+    """The time of the rebalance after which it is active there, since the first."""
+
+
+class Restored(NamedTuple):
+    """The state of a task on a process that gets it."""
+
+    records: int
+    """Records that are left to restore when the process gets the task."""
+    begun_ms: int
+    restored_ms: int | None
+    """None without a restore rate, and if the process loses the task before."""
+
+
 @dataclass(frozen=True)
 class Assigned:
     """The tasks of each member of a group."""
@@ -60,12 +89,21 @@ class Assigned:
     error: str | None = None
     probing: bool | None = None
     """Whether a probing rebalance follows (KIP-441); None for streams groups, which have none."""
+    restored: Mapping[tuple[str, Task], Restored] | None = None
+    """By process and stateful task that it gets; None if the end offsets of changelogs are unknown."""
+    moves: Sequence[Move] = ()
+    """Until the first probing rebalance, or with a restore rate, until no task moves any more."""
+    is_timed: bool = False
+    """Whether it is known how long state is restored."""
+    probing_rebalances: int | None = None
+    """How many follow until no other does; None if that is unknown, and for streams groups."""
 
     def rows(self, group: Application) -> Iterator[dict[str, Any]]:
         """Yield the rows of ``streams_tasks``, without the group's keys."""
         for role, of_members in (("active", self.active), ("standby", self.standby)):
             for member, tasks in zip(group.members, of_members, strict=True):
                 for task in tasks:
+                    restored = (self.restored or {}).get((member.process_id, task))
                     yield {
                         "subtopology": task[0],
                         "partition": task[1],
@@ -73,7 +111,25 @@ class Assigned:
                         "member_id": member.member_id,
                         "process_id": member.process_id,
                         "previous": group.had(member.process_id, task),
+                        "records": restored.records if restored else None,
+                        "restored_ms": restored.restored_ms if restored else None,
                     }
+
+    def moved_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of ``streams_moves``, without the group's keys."""
+        for move in self.moves:
+            row: dict[str, Any] = {
+                "subtopology": move.task[0],
+                "partition": move.task[1],
+                "from_process": move.from_process,
+                "process_id": move.process_id,
+                "member_id": move.member_id,
+                "moved_ms": move.moved_ms,
+            }
+            restored = (self.restored or {}).get((move.process_id, move.task))
+            if restored is not None:
+                row |= {"records": restored.records, "begun_ms": restored.begun_ms, "restored_ms": restored.restored_ms}
+            yield row
 
 
 def without_figures(group: Application, error: str) -> dict[str, Any]:
@@ -99,5 +155,18 @@ def figures(group: Application, assigned: Assigned) -> dict[str, Any]:
         "min_active": min(counts, default=None),
         "max_active": max(counts, default=None),
         "probing": assigned.probing,
+        **_restoration(assigned, active),
         "error": assigned.error,
+    }
+
+
+def _restoration(assigned: Assigned, active: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return how much state active tasks restore and how long that takes, as far as it is known."""
+    times = [row["restored_ms"] for row in active if row["restored_ms"] is not None]
+    is_stable = assigned.is_timed and (assigned.probing is None or assigned.probing_rebalances is not None)
+    return {
+        "records": None if assigned.restored is None else sum(row["records"] or 0 for row in active),
+        "restored_ms": max(times, default=0) if assigned.is_timed else None,
+        "probing_rebalances": assigned.probing_rebalances,
+        "stable_ms": max((move.moved_ms for move in assigned.moves), default=0) if is_stable else None,
     }

@@ -1,15 +1,20 @@
 """Assigns the tasks of classic applications of Kafka Streams: what their leaders send, until no member rejoins at once.
 
-Unknown are the offsets of changelog topics, so members count as caught up with the stateful tasks that they have, and
-have no state of other tasks. A task that a member has to revoke first is assigned in a rebalance that follows at once;
-its state stays on the disk of the process until then.
+Unless members sent offsets of changelogs whose ends are known, they count as caught up with the stateful tasks that
+they have, and have no state of other tasks. A task that a member has to revoke first is assigned in a rebalance that
+follows at once; its state stays on the disk of the process.
+
+If the rate is known at which threads restore state, probing rebalances follow: a thread of the leader's process joins
+again ``probing.rebalance.interval.ms`` after a rebalance in which a task could not move yet (``StreamThread.runLoop``),
+and the leader assigns again by what processes have restored until then.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from rebalance_sim.engine.streams.application import NEW_PROCESS, Application, Assigned, Member, Task
+from rebalance_sim.engine.streams.application import NEW_PROCESS, Application, Assigned, Member, Move, Task
+from rebalance_sim.engine.streams.restoration import Restoration, RestoreSettings, active_stateful, moves
 from rebalance_sim.kafka.streams.application_batch import AssignmentConfigs
 from rebalance_sim.kafka.streams.leader import GroupAnswer, StreamsGroup, assign_groups
 from rebalance_sim.kafka.streams.topology import Subtopology, Topology
@@ -23,8 +28,8 @@ from rebalance_sim.kafka.wire.streams_protocol import (
 )
 from rebalance_sim.releases import KafkaVersion
 
-CAUGHT_UP = 1_000_000
-"""The offset sum of each stateful task, by which processes without its state lag: more than acceptable.recovery.lag."""
+_UNKNOWN_END = 1_000_000
+"""The offset sum of each stateful task if it is unknown, or any number above acceptable.recovery.lag."""
 _FIRST_RELEASE = (2, 6)
 """The oldest release whose rules are known: those of KIP-441."""
 _OLDEST_VERSION = 8
@@ -32,6 +37,7 @@ _OLDEST_VERSION = 8
 _CHANGELOG = "changelog"
 """Names of changelog topics decide nothing without racks."""
 _MOST_REBALANCES = 10
+_MOST_PROBING = 10_000
 _NOT_STABLE = f"members still rejoin after {_MOST_REBALANCES} rebalances"
 _PROBING_AT = 1
 """The time of a probing rebalance; any that is neither at once nor never."""
@@ -44,8 +50,9 @@ NO_TOPOLOGY = (
 )
 
 ASSUMED_OF_CLASSIC = (
-    "members of classic applications are caught up with the stateful tasks that they have, and have no other state; "
-    "all changelogs exceed acceptable.recovery.lag, and rack.aware.assignment.* and task.assignor.class are not set"
+    "members of classic applications are caught up with the stateful tasks that they have, and have no other state, "
+    "unless task_offsets says otherwise; changelogs without end_offsets exceed acceptable.recovery.lag; and "
+    "rack.aware.assignment.* and task.assignor.class are not set"
 )
 ASSUMED_IDS = "the process ids of new processes are the largest: they are drawn at random, and decide ties"
 
@@ -99,9 +106,29 @@ def _of_members(group: Application, clients: str, protocol: int) -> str | None:
     )
 
 
-def assign_applications(groups: Sequence[Application], kafka: KafkaVersion, warmup_replicas: int) -> list[Assigned]:
-    """Return the assignment of each application after its next rebalance, and those that follow at once."""
-    members = [_Members(group, AssignmentConfigs(max_warmup_replicas=warmup_replicas)) for group in groups]
+def assign_applications(
+    groups: Sequence[Application], kafka: KafkaVersion, settings: RestoreSettings
+) -> list[Assigned]:
+    """Return the assignment of each application after its next rebalance, and those that follow at once.
+
+    Its moves are also those of the probing rebalances that follow, if it is known how long state is restored.
+    """
+    members = [_Members(group, settings) for group in groups]
+    _rebalance(members, kafka)
+    first = [each.assigned() for each in members]
+    waiting = [each for each in members if each.is_timed]
+    for _ in range(_MOST_PROBING):
+        waiting = [each for each in waiting if each.is_probing]
+        if not waiting:
+            break
+        for each in waiting:
+            each.wait_for_probing()
+        _rebalance(waiting, kafka)
+    return [each.with_moves(assigned) for each, assigned in zip(members, first, strict=True)]
+
+
+def _rebalance(members: "Sequence[_Members]", kafka: KafkaVersion) -> None:
+    """Let applications rebalance until no member joins again at once."""
     waiting = members
     for _ in range(_MOST_REBALANCES):
         answers = assign_groups([each.streams_group(kafka) for each in waiting], kafka, _PROBING_AT)
@@ -110,87 +137,135 @@ def assign_applications(groups: Sequence[Application], kafka: KafkaVersion, warm
         waiting = [each for each in waiting if each.rejoins]
         if not waiting:
             break
-    return [each.assigned() for each in members]
+    for each in members:
+        each.begin()
 
 
 class _Members:
     """The members of an application between two rebalances."""
 
-    def __init__(self, group: Application, configs: AssignmentConfigs) -> None:
+    def __init__(self, group: Application, settings: RestoreSettings) -> None:
         self._group = group
-        self._configs = replace(configs, num_standby_replicas=group.standby_replicas)
+        self._settings = settings
+        self._configs = AssignmentConfigs(
+            settings.acceptable_lag, settings.warmup_replicas, num_standby_replicas=group.standby_replicas
+        )
         parts = [
             Subtopology(int(name), tuple(topics), (_CHANGELOG,) if group.subtopologies[name][1] else ())
             for name, topics in group.sources.items()
         ]
         partitions = {topic: count for topics in group.sources.values() for topic, count in topics.items()}
         self._topology = Topology(parts, partitions)
-        self._stateful = {part.number for part in parts if part.changelogs}
+        self._now = {member.member_id: member for member in group.members}
+        """The members with their tasks."""
         self._processes = {member.member_id: _process_id(member) for member in group.members}
-        self._active = {member.member_id: _task_ids(member.active) for member in group.members}
-        self._standby = {member.member_id: _task_ids(member.standby) for member in group.members}
-        self._complete = {process: self._stateful_tasks(process) for process in self._processes.values()}
-        """The tasks of which a process has all state on its disk; what it starts to restore is not complete at once."""
+        unknown = max(_UNKNOWN_END, settings.acceptable_lag + 1)
+        counts = [(name, count) for name, (count, is_stateful) in group.subtopologies.items() if is_stateful]
+        self._ends = (
+            group.ends
+            if group.ends is not None
+            else {(name, k): unknown for name, count in counts for k in range(count)}
+        )
+        self._restoration = Restoration(self._ends, settings.rate)
+        of_members = group.before if group.ends is not None else [each._replace(offsets=None) for each in group.before]
+        self._restoration.read_state(of_members)
+        self._owners = active_stateful(group, group.before)
+        """By active stateful task, the process that had it when the members last were stable."""
+        self._moves: list[Move] = []
         self._error: str | None = None
-        self._probing = False
+        self._probing_rebalances = 0
+        self.is_probing = False
+        """Whether a probing rebalance follows."""
         self.rejoins = False
         """Whether a member joins again at once."""
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it is known how long state is restored."""
+        return self._group.ends is not None and self._settings.rate is not None and self._failure() is None
 
     def streams_group(self, kafka: KafkaVersion) -> StreamsGroup:
         """Return the application as its leader sees it when all members join again."""
         partitions = self._topology.tasks(kafka.kafka_streams)
-        newest = [member.supported_version or kafka.streams_protocol for member in self._group.members]
-        version = min(kafka.streams_protocol, *newest)
+        newest = {name: of.supported_version or kafka.streams_protocol for name, of in self._now.items()}
+        version = min(kafka.streams_protocol, *newest.values())
         topics = tuple(sorted(self._topology.partitions))
         members = {}
-        for member, supported in zip(self._processes, newest, strict=True):
-            owned = [part for task in self._active[member] for part in sorted(partitions[task])]
-            info = SubscriptionInfo(version, self._processes[member], supported, self._offset_sums(member))
-            members[member] = Subscription(topics, encode_subscription_info(info), tuple(owned))
-        ends = dict.fromkeys((task for task in partitions if task.subtopology in self._stateful), CAUGHT_UP)
+        for name, member in self._now.items():
+            owned = [part for task in member.active for part in sorted(partitions[_task_id(task)])]
+            info = SubscriptionInfo(version, self._processes[name], newest[name], self._offset_sums(member))
+            members[name] = Subscription(topics, encode_subscription_info(info), tuple(owned))
         leader = next(iter(self._processes.values()))
+        ends = {_task_id(task): end for task, end in self._ends.items()}
         return StreamsGroup(members, leader, self._topology, ends, self._configs)
 
-    def _offset_sums(self, member: str) -> dict[TaskId, int]:
+    def _offset_sums(self, member: Member) -> dict[TaskId, int]:
         """Return what a member sends of its stateful tasks; the first of a process also sends those revoked from it."""
-        process = self._processes[member]
-        complete = self._complete[process]
-        is_first = member == min(name for name, of in self._processes.items() if of == process)
-        revoked = sorted(complete - self._stateful_tasks(process)) if is_first else []
-        tasks = [*self._active[member], *self._standby[member], *revoked]
-        sums = {task: CAUGHT_UP if task in complete else 0 for task in tasks if task.subtopology in self._stateful}
-        return sums | {task: LATEST_OFFSET for task in self._active[member] if task in complete}
-
-    def _stateful_tasks(self, process: UUID) -> set[TaskId]:
-        """Return the stateful tasks that a process has, active and standby."""
-        members = [member for member, of in self._processes.items() if of == process]
-        tasks = {task for member in members for task in (*self._active[member], *self._standby[member])}
-        return {task for task in tasks if task.subtopology in self._stateful}
+        process, tasks = member.process_id, [*member.active, *member.standby]
+        of_process = [each for each in self._now.values() if each.process_id == process]
+        if member.member_id == min(each.member_id for each in of_process):
+            has = {task for each in of_process for task in (*each.active, *each.standby)}
+            tasks += sorted(set(self._restoration.tasks_with_state(process)) - has, key=_task_id)
+        left = {task: self._restoration.left(process, task) for task in tasks if task in self._ends}
+        sums = {_task_id(task): self._ends[task] - amount for task, amount in left.items()}
+        return sums | {_task_id(task): LATEST_OFFSET for task in member.active if left.get(task) == 0}
 
     def take(self, answer: GroupAnswer) -> None:
         """Let the members have what the leader sends."""
         self._error = _failure(answer)
         if self._error is not None:
-            self.rejoins = False
+            self.rejoins = self.is_probing = False
             return
-        for member, sent in answer.members.items():
-            self._active[member] = tuple(sorted(set(sent.info.active_tasks)))
-            self._standby[member] = tuple(sorted(sent.info.standby_tasks))
+        for name, sent in answer.members.items():
+            active, standby = sorted(set(sent.info.active_tasks)), sorted(sent.info.standby_tasks)
+            self._now[name] = self._now[name]._replace(active=_tasks(active), standby=_tasks(standby))
         times = {sent.info.next_rebalance_ms for sent in answer.members.values()}
         self.rejoins = 0 in times
-        self._probing = bool(times - {0, NO_REBALANCE})
+        self.is_probing = bool(times - {0, NO_REBALANCE})
+
+    def begin(self) -> None:
+        """Let the members run the tasks that they have after a rebalance."""
+        if self._failure() is not None:
+            return
+        members = list(self._now.values())
+        self._restoration.begin(members)
+        self._moves += moves(self._owners, members, self._restoration.now_ms)
+        self._owners |= active_stateful(self._group, members)
+
+    def wait_for_probing(self) -> None:
+        """Let the members restore state until a thread of the leader's process joins again."""
+        until = self._restoration.now_ms + self._settings.probing_interval_ms
+        self._restoration.run(list(self._now.values()), until)
+        self._probing_rebalances += 1
+
+    def _failure(self) -> str | None:
+        return _NOT_STABLE if self.rejoins else self._error
 
     def assigned(self) -> Assigned:
         """Return the tasks of each member."""
-        error = _NOT_STABLE if self.rejoins else self._error
+        error = self._failure()
         if error is not None:
-            none: list[list[Task]] = [[] for _ in self._processes]
+            none: list[list[Task]] = [[] for _ in self._now]
             return Assigned(none, none, error)
-        active, standby = (
-            [[(str(task.subtopology), task.partition) for task in of[member]] for member in self._processes]
-            for of in (self._active, self._standby)
+        members = self._now.values()
+        return Assigned(
+            [member.active for member in members], [member.standby for member in members], probing=self.is_probing
         )
-        return Assigned(active, standby, probing=self._probing)
+
+    def with_moves(self, first: Assigned) -> Assigned:
+        """Add what is known of the state of tasks, and the moves of the rebalances after the first."""
+        if first.error is not None:
+            return first
+        is_timed = self.is_timed
+        if is_timed:
+            self._restoration.run(list(self._now.values()))
+        return replace(
+            first,
+            restored=self._restoration.restored() if self._group.ends is not None else None,
+            moves=self._moves,
+            is_timed=is_timed,
+            probing_rebalances=self._probing_rebalances if is_timed and not self.is_probing else None,
+        )
 
 
 def _failure(answer: GroupAnswer) -> str | None:
@@ -208,8 +283,12 @@ def _process_id(member: Member) -> UUID:
     return UUID(member.process_id) if new == member.process_id else UUID(int=_NEW_PROCESSES + int(new))
 
 
-def _task_ids(tasks: Sequence[Task]) -> tuple[TaskId, ...]:
-    return tuple(TaskId(int(name), partition) for name, partition in tasks)
+def _task_id(task: Task) -> TaskId:
+    return TaskId(int(task[0]), task[1])
+
+
+def _tasks(of: Sequence[TaskId]) -> list[Task]:
+    return [(str(task.subtopology), task.partition) for task in of]
 
 
 def _release(name: str) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Assigns the tasks of streams groups in Spark's workers, and returns the rows of the output tables."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -10,7 +10,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.defaults import WARMUP_REPLICAS
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.streams.application import (
     CLASSIC,
@@ -23,6 +22,7 @@ from rebalance_sim.engine.streams.application import (
     without_figures,
 )
 from rebalance_sim.engine.streams.classic import assign_applications, obstacle
+from rebalance_sim.engine.streams.restoration import Restoration, RestoreSettings, active_stateful, moves
 from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome
 from rebalance_sim.engine.tables.inputs import usable
 from rebalance_sim.kafka.assignors.streams.sticky_task_assignor import assign
@@ -31,12 +31,12 @@ from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.groups import AssignmentFailure
 from rebalance_sim.kafka.runtime.strings import Ints32, Strings
 from rebalance_sim.releases import KafkaVersion, StreamsRules
-from rebalance_sim.tables import STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_TASKS, SUBTOPOLOGIES, struct
+from rebalance_sim.tables import STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_MOVES, STREAMS_TASKS, SUBTOPOLOGIES, struct
 
 Rows = list[dict[str, Any]]
 _KEYS = ("cluster", "group_id")
-_SCHEMA = struct({table.name: table.schema for table in (STREAMS_BALANCE, STREAMS_TASKS)})
-_COUNTED = ("tasks", "missing", "sources")
+_SCHEMA = struct({table.name: table.schema for table in (STREAMS_BALANCE, STREAMS_TASKS, STREAMS_MOVES)})
+_COUNTED = ("tasks", "missing", "sources", "changelog_ends")
 _NO_TASKS = "the brokers of Kafka {} have no streams groups"
 _MISSING = "topic '{}' is missing: the topology is not ready, and no member gets a task"
 
@@ -52,8 +52,7 @@ class StreamsPlan:
     """New processes that join, with one member each."""
     standby_replicas: int | None = None
     """num.standby.replicas, in place of each group's own."""
-    warmup_replicas: int = WARMUP_REPLICAS
-    """max.warmup.replicas of classic applications."""
+    restoring: RestoreSettings = field(default_factory=RestoreSettings)
 
     def rows(self, members: DataFrame, subtopologies: DataFrame, topics: DataFrame) -> DataFrame:
         """Return the rows of all tables, from fitted inputs."""
@@ -75,6 +74,7 @@ class StreamsPlan:
         for batch in batches:
             balances: Rows = []
             tasks: Rows = []
+            moved: Rows = []
             of_rules: dict[tuple[KafkaVersion, bool], list[Application]] = {}
             for row in batch.to_pylist():
                 group = self._application(row)
@@ -85,16 +85,15 @@ class StreamsPlan:
                     rules = self.clusters.of(row["cluster"]).rules()
                     of_rules.setdefault((rules, group.is_classic), []).append(group)
             for (version, is_classic), groups in of_rules.items():
-                of_groups = self._classic(groups, version) if is_classic else _assigned(groups, version)
+                assign_all = assign_applications if is_classic else _assigned
+                of_groups = assign_all(groups, version, self.restoring)
                 for group, assigned in zip(groups, of_groups, strict=True):
                     balances.append(group.keys | figures(group, assigned))
                     tasks += [group.keys | row for row in assigned.rows(group)]
-            for table, rows in ((STREAMS_BALANCE, balances), (STREAMS_TASKS, tasks)):
+                    moved += [group.keys | row for row in assigned.moved_rows()]
+            for table, rows in ((STREAMS_BALANCE, balances), (STREAMS_TASKS, tasks), (STREAMS_MOVES, moved)):
                 if rows:
                     yield as_outcome(table.name, pa.array(rows, arrow_type(table.schema)), _SCHEMA)
-
-    def _classic(self, groups: Sequence[Application], version: KafkaVersion) -> list[Assigned]:
-        return assign_applications(groups, version, self.warmup_replicas)
 
     def _application(self, row: dict[str, Any]) -> Application:
         """Return a group after what changes in it."""
@@ -113,6 +112,7 @@ class StreamsPlan:
             [_member(member, rules) for member in row["members"]],
             {part["subtopology"]: dict(map(_topic, part["sources"] or ())) for part in row["subtopologies"]},
             any(member["protocol"] == CLASSIC for member in row["members"]),
+            _ends(row["subtopologies"]),
         )
 
     def _obstacle(self, group: Application, subtopologies: Rows) -> str | None:
@@ -143,7 +143,29 @@ def _with_tasks(subtopologies: DataFrame, topics: DataFrame) -> DataFrame:
             F.collect_set(F.struct("topic", "partitions")).alias("sources"),
         )
     )
-    return subtopologies.join(counted, [*_KEYS, "subtopology"], "left")
+    changelogs = subtopologies.select(*_KEYS, "subtopology", F.explode("changelogs").alias("topic"))
+    ends = (
+        changelogs.join(topics.select("cluster", "topic", "end_offsets"), ["cluster", "topic"], "left")
+        .groupBy(*_KEYS, "subtopology")
+        .agg(F.collect_list(F.struct("end_offsets")).alias("changelog_ends"))
+    )
+    key = [*_KEYS, "subtopology"]
+    return subtopologies.join(counted, key, "left").join(ends, key, "left")
+
+
+def _ends(subtopologies: Rows) -> dict[Task, int] | None:
+    """Return the sum of the changelogs' end offsets by stateful task; None if one of them is unknown."""
+    ends: dict[Task, int] = {}
+    for part in subtopologies:
+        if not part["stateful"]:
+            continue
+        of_topics = [topic["end_offsets"] or () for topic in part["changelog_ends"] or ()]
+        for partition in range(part["tasks"] or 0):
+            known = [of[partition] for of in of_topics if partition < len(of) and of[partition] is not None]
+            if not known or len(known) < len(of_topics):
+                return None
+            ends[part["subtopology"], partition] = sum(known)
+    return ends
 
 
 def _collected(rows: DataFrame, names: Sequence[str], name: str) -> DataFrame:
@@ -163,7 +185,9 @@ def _member(row: dict[str, Any], rules: StreamsRules) -> Member:
         [(task["subtopology"], task["partition"]) for task in row[f"{prefix}{role}"] or ()]
         for role in ("active", "standby")
     )
-    return Member(row["member_id"], row["process_id"], active, standby, row["supported_version"])
+    sent = row["task_offsets"]
+    offsets = None if sent is None else {(task["subtopology"], task["partition"]): task["offset_sum"] for task in sent}
+    return Member(row["member_id"], row["process_id"], active, standby, row["supported_version"], offsets)
 
 
 def _topic(source: dict[str, Any]) -> tuple[str, int]:
@@ -174,16 +198,33 @@ def _new_member(number: int) -> Member:
     return Member(f"new-{number}", f"{NEW_PROCESS}{number}", (), ())
 
 
-def _assigned(groups: Sequence[Application], version: KafkaVersion) -> list[Assigned]:
+def _assigned(groups: Sequence[Application], version: KafkaVersion, restoring: RestoreSettings) -> list[Assigned]:
     """Return the next target assignment of each group."""
     batch = _batch(groups)
     outcome = assign(batch, version)
     names = batch.subtopology_ids.to_list()
     active, standby = (_named(lists, names) for lists in (outcome.active, outcome.standby))
     return [
-        Assigned(active[start:end], standby[start:end], AssignmentFailure(int(error)).message if error else None)
-        for (start, end), error in zip(pairwise(batch.members.tolist()), outcome.errors, strict=True)
+        Assigned([], [], AssignmentFailure(int(error)).message)
+        if error
+        else _with_moves(group, Assigned(active[start:end], standby[start:end]), restoring.rate)
+        for group, (start, end), error in zip(groups, pairwise(batch.members.tolist()), outcome.errors, strict=True)
     ]
+
+
+def _with_moves(group: Application, assigned: Assigned, rate: int | None) -> Assigned:
+    """Add the moves of a streams group's tasks, and how long their state is restored: no warm-up precedes them."""
+    tasks = zip(group.members, assigned.active, assigned.standby, strict=True)
+    members = [member._replace(active=active, standby=standby) for member, active, standby in tasks]
+    moved = list(moves(active_stateful(group, group.before), members, 0))
+    if group.ends is None:
+        return replace(assigned, moves=moved)
+    restoration = Restoration(group.ends, rate)
+    restoration.read_state(group.before)
+    restoration.begin(members)
+    if rate is not None:
+        restoration.run(members)
+    return replace(assigned, restored=restoration.restored(), moves=moved, is_timed=rate is not None)
 
 
 def _batch(groups: Sequence[Application]) -> StreamsGroups:

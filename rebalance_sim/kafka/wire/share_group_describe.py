@@ -76,8 +76,8 @@ def find_coordinator_response(body: bytes) -> list[Coordinator]:
     return found
 
 
-def share_group_describe_request(group_ids: Sequence[str]) -> bytes:
-    """Return the body of a request that describes groups."""
+def group_describe_request(group_ids: Sequence[str]) -> bytes:
+    """Return the body of a request that describes groups, share groups or streams groups."""
     return _strings(group_ids) + _NO_AUTHORIZED_OPERATIONS + _NO_TAGS
 
 

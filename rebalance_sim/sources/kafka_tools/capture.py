@@ -107,6 +107,9 @@ class Capture:
     """The brokers, as far as they can be asked."""
     listed_groups: DataFrame | None = None
     """Groups of any type, as far as the source lists them."""
+    streams_members: DataFrame | None = None
+    subtopologies: DataFrame | None = None
+    """Those of streams groups, if there are any."""
 
 
 def read_capture(
@@ -230,7 +233,13 @@ class CaptureTables:
         for name, topic in self._lines.topics.items():
             unavailable = sorted(number for number, led in topic.has_leader.items() if not led)
             known = bool(topic.has_leader) or not topic.partitions
-            yield self._cluster, name, topic.partitions, topic.topic_id, unavailable if known else None, None
+            row = (self._cluster, name, topic.partitions, topic.topic_id, unavailable if known else None, None)
+            yield *row, self._end_offsets(name, topic.partitions) if self._lines.ends else None
+
+    def _end_offsets(self, topic: str, partitions: int) -> list[int | None] | None:
+        """Return the log end offsets of a topic; None if all are unknown."""
+        ends = [self._lines.ends.get((topic, number)) for number in range(partitions)]
+        return ends if any(end is not None for end in ends) else None
 
     def offsets(self) -> Iterator[tuple[object, ...]]:
         """Return the rows of the offsets table."""

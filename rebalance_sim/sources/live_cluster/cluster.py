@@ -14,16 +14,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import Leader
 from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, Offered, offered_protocols
 from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
-from rebalance_sim.kafka.group_kinds import SHARE_TYPE
+from rebalance_sim.kafka.group_kinds import SHARE_TYPE, STREAMS_TYPE
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.kafka.wire.share_group_describe import ShareGroup, ShareMember
+from rebalance_sim.kafka.wire.streams_group_describe import DescribedStreamsGroup
 from rebalance_sim.releases import SHARE_ASSIGNORS
 from rebalance_sim.sources.assumptions import (
     NO_TOPICS,
@@ -56,8 +57,14 @@ from rebalance_sim.sources.live_cluster.librdkafka_properties import (
     without_secrets,
 )
 from rebalance_sim.sources.live_cluster.requests import REQUEST_SECONDS, RequestFailure, answers
-from rebalance_sim.sources.live_cluster.share_groups import OF_ANOTHER_TYPE, can_be_described, describe_share_groups
+from rebalance_sim.sources.live_cluster.share_groups import (
+    OF_ANOTHER_TYPE,
+    can_be_described,
+    describe_share_groups,
+    describe_streams_groups,
+)
 from rebalance_sim.sources.sent_subscriptions import sent_columns
+from rebalance_sim.sources.streams.described_groups import ASSUMED_REPLICAS, member_rows, subtopology_rows
 from rebalance_sim.tables import (
     CLUSTERS,
     DEFAULT_CLUSTER,
@@ -66,6 +73,8 @@ from rebalance_sim.tables import (
     MEMBERS,
     OFFSETS,
     REJECTS,
+    STREAMS_MEMBERS,
+    SUBTOPOLOGIES,
     TOPICS,
 )
 from rebalance_sim.wording import plural
@@ -128,7 +137,21 @@ def read_cluster(
         assumptions=tables.assumptions(),
         groups_without_members=sorted(tables.groups_without_members()),
         listed_groups=frame(spark, LISTED_GROUPS, tables.listed_groups()),
+        **_streams_tables(spark, content.streams_groups.values(), cluster),
     )
+
+
+def _streams_tables(
+    spark: SparkSession, described: Collection[DescribedStreamsGroup], cluster: str
+) -> dict[str, DataFrame]:
+    """Return the members and subtopologies of streams groups, if there are any."""
+    if not described:
+        return {}
+    rows = {STREAMS_MEMBERS: member_rows(described, cluster), SUBTOPOLOGIES: subtopology_rows(described, cluster)}
+    return {
+        table.name: frame(spark, table, (tuple(map(row.get, table.schema.names)) for row in of))
+        for table, of in rows.items()
+    }
 
 
 # --- Reading from the brokers ---
@@ -175,10 +198,13 @@ class _ClusterContent:
     subscriptions: dict[tuple[str, str], bytes] = field(default_factory=dict)
     """By group and member, the subscription bytes that classic members of stable groups sent to the coordinator."""
     other_groups: list[str] = field(default_factory=list)
-    """Streams groups, share groups that are not described, and other groups without a readable member."""
+    """Share groups and streams groups that are not described, and other groups without a readable member."""
     share_groups: dict[str, ShareGroup] = field(default_factory=dict)
     share_problem: str | None = None
     """Why share groups could not be described."""
+    streams_groups: dict[str, DescribedStreamsGroup] = field(default_factory=dict)
+    streams_problem: str | None = None
+    """Why streams groups could not be described."""
     offsets: dict[str, CommittedOffsets] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     rejects: list[tuple[ToolOutput, str | None, str, str]] = field(default_factory=list)
@@ -212,6 +238,7 @@ class _Reader:
         self._read_groups(group_ids)
         self._read_subscriptions(group_ids)
         self._read_share_groups()
+        self._read_streams_groups()
         self._read_offsets()
         self._read_ends()
         return self._content
@@ -338,13 +365,30 @@ class _Reader:
             for group_id, answer in describe_share_groups(content.other_groups, self._configuration):
                 if isinstance(answer, ShareGroup):
                     content.share_groups[group_id] = answer
-                elif answer.name != OF_ANOTHER_TYPE:
+                elif isinstance(answer, RequestFailure) and answer.name != OF_ANOTHER_TYPE:
                     row = {"request": "ShareGroupDescribe", "group_id": group_id}
                     content.reject(ToolOutput.GROUPS, group_id, row, answer)
         except NotConnectedError as problem:
             content.share_problem = without_secrets(str(problem), self._configuration)
         content.other_groups = [each for each in content.other_groups if each not in content.share_groups]
         self._report(f"share groups described: {len(content.share_groups):,}")
+
+    def _read_streams_groups(self) -> None:
+        """Describe those of the other groups that are streams groups (KIP-1071)."""
+        content = self._content
+        if not content.other_groups or not can_be_described(content.releases):
+            return
+        try:
+            for group_id, answer in describe_streams_groups(content.other_groups, self._configuration):
+                if isinstance(answer, DescribedStreamsGroup):
+                    content.streams_groups[group_id] = answer
+                elif isinstance(answer, RequestFailure) and answer.name != OF_ANOTHER_TYPE:
+                    row = {"request": "StreamsGroupDescribe", "group_id": group_id}
+                    content.reject(ToolOutput.GROUPS, group_id, row, answer)
+        except NotConnectedError as problem:
+            content.streams_problem = without_secrets(str(problem), self._configuration)
+        content.other_groups = [each for each in content.other_groups if each not in content.streams_groups]
+        self._report(f"streams groups described: {len(content.streams_groups):,}")
 
     def _read_offsets(self) -> None:
         group_ids = list(self._content.groups)
@@ -369,6 +413,8 @@ class _Reader:
 
         wanted = {(topic, number) for each in self._content.offsets.values() for topic, number, _, _ in each.partitions}
         wanted = wanted.union(*(self._content.assigned(group_id) for group_id in self._content.groups))
+        topics = self._content.topics.items()
+        wanted |= {(name, k) for name, topic in topics if _is_changelog(name) for k in range(len(topic.has_leader))}
         asked = sorted(each for each in wanted if self._has_leader(each))
 
         def ask(batch: list[TopicPartition]) -> dict[TopicPartition, Any]:
@@ -390,6 +436,11 @@ class _Reader:
 
     def _progress(self, step: str, total: int) -> Callable[[int], None]:
         return lambda done: self._report(f"{step}: {done:,} of {total:,}")
+
+
+def _is_changelog(topic: str) -> bool:
+    """Return whether a topic has the state of an application of Kafka Streams, by its name."""
+    return topic.endswith("-changelog")
 
 
 def _topic(description: Any) -> _DescribedTopic:
@@ -468,7 +519,9 @@ class _ClusterTables:
         for name, topic in self._content.topics.items():
             unavailable = [number for number, led in enumerate(topic.has_leader) if not led]
             racks = topic.racks if any(topic.racks) else None
-            yield self._cluster, name, len(topic.has_leader), topic.topic_id, unavailable, racks
+            ends = [self._content.ends.get((name, number)) for number in range(len(topic.has_leader))]
+            known = ends if any(end is not None for end in ends) else None
+            yield self._cluster, name, len(topic.has_leader), topic.topic_id, unavailable, racks, known
 
     def clusters(self) -> Iterator[_Row]:
         """Return the row of the clusters table, during a rolling upgrade with the older release."""
@@ -618,6 +671,8 @@ class _ClusterTables:
         """Return the rows of the listed_groups table: share groups, and groups that cannot be described."""
         for group in self._content.share_groups.values():
             yield self._cluster, group.group_id, SHARE_TYPE, SHARE_TYPE, group.state, len(group.members)
+        for described in self._content.streams_groups.values():
+            yield self._cluster, described.group_id, STREAMS_TYPE, STREAMS_TYPE, described.state, len(described.members)
         for group_id in self._content.other_groups:
             yield self._cluster, group_id, None, None, None, None
 
@@ -646,6 +701,11 @@ class _ClusterTables:
             yield NOT_DESCRIBED.format(groups(self._content.other_groups))
         if self._content.share_problem is not None:
             yield f"share groups could not be described: {self._content.share_problem}"
+        described = [group_id for group_id, group in self._content.streams_groups.items() if group.subtopologies]
+        if described:
+            yield ASSUMED_REPLICAS.format(groups(described))
+        if self._content.streams_problem is not None:
+            yield f"streams groups could not be described: {self._content.streams_problem}"
 
     def _about_offsets(self) -> Iterator[str]:
         if self._ends_unknown:

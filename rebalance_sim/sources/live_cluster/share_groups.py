@@ -1,10 +1,10 @@
-"""Describe the share groups (KIP-932) of a live cluster, which librdkafka only lists."""
+"""Describe the share groups (KIP-932) and streams groups (KIP-1071) of a live cluster, which librdkafka only lists."""
 
 import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.kafka.wire.share_group_describe import (
@@ -15,29 +15,48 @@ from rebalance_sim.kafka.wire.share_group_describe import (
     ShareGroup,
     find_coordinator_request,
     find_coordinator_response,
-    share_group_describe_request,
+    group_describe_request,
     share_group_describe_response,
+)
+from rebalance_sim.kafka.wire.streams_group_describe import (
+    STREAMS_GROUP_DESCRIBE,
+    STREAMS_GROUP_DESCRIBE_VERSION,
+    DescribedStreamsGroup,
+    streams_group_describe_response,
 )
 from rebalance_sim.sources.live_cluster.connection import Connection, NotConnectedError
 from rebalance_sim.sources.live_cluster.requests import REQUEST_SECONDS, RETRIABLE, RequestFailure, batches
 
 OF_ANOTHER_TYPE = "GROUP_ID_NOT_FOUND"
-"""The error for a group that is no share group."""
+"""The error for a group of another type than that of the request."""
 _FIRST_RELEASE = (4, 1)
-"""Brokers of 4.0, where share groups are early access, have another version of the request."""
+"""Brokers of 4.0, where share groups are early access, have another version of their request, and no streams groups."""
 _GROUPS_AT_ONCE = 100
 _TRIES = 5
 _PAUSE_SECONDS = 1.0
 _ADDRESS = re.compile(r"(?:\w+://)?\[?([^\[\]]+?)\]?(?::(\d+))?")
 _DEFAULT_PORT = 9092
 
-Answer = ShareGroup | RequestFailure
 _Address = tuple[str, int]
 _Value = TypeVar("_Value")
+_Group = ShareGroup | DescribedStreamsGroup
+Answer = _Group | RequestFailure
+
+
+class _Request(NamedTuple):
+    """A request that describes groups of a type."""
+
+    key: int
+    version: int
+    decode: Callable[[bytes], Sequence[_Group]]
+
+
+_OF_SHARE = _Request(SHARE_GROUP_DESCRIBE, SHARE_GROUP_DESCRIBE_VERSION, share_group_describe_response)
+_OF_STREAMS = _Request(STREAMS_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE_VERSION, streams_group_describe_response)
 
 
 def can_be_described(releases: Sequence[str]) -> bool:
-    """Return whether all brokers describe share groups.
+    """Return whether all brokers describe share groups and streams groups.
 
     >>> can_be_described(["4.1", "4.3"]), can_be_described(["3.9", "4.3"]), can_be_described([])
     (True, False, False)
@@ -46,15 +65,26 @@ def can_be_described(releases: Sequence[str]) -> bool:
 
 
 def describe_share_groups(group_ids: Sequence[str], properties: Mapping[str, str]) -> Iterator[tuple[str, Answer]]:
-    """Return each group with what its coordinator answers, or with the error.
+    """Return each group with what its coordinator answers about it as a share group, or with the error.
 
     ``properties`` are those of librdkafka. Errors that go away, such as a coordinator that moves, are retried. Raises
     NotConnectedError if no broker can be asked.
     """
+    return _describe(group_ids, properties, _OF_SHARE)
+
+
+def describe_streams_groups(group_ids: Sequence[str], properties: Mapping[str, str]) -> Iterator[tuple[str, Answer]]:
+    """Return each group with what its coordinator answers about it as a streams group; see describe_share_groups."""
+    return _describe(group_ids, properties, _OF_STREAMS)
+
+
+def _describe(
+    group_ids: Sequence[str], properties: Mapping[str, str], request: _Request
+) -> Iterator[tuple[str, Answer]]:
     for batch in batches(group_ids, _GROUPS_AT_ONCE):
         remaining = list(batch)
         for tries in range(1, _TRIES + 1):
-            found = _described(remaining, properties)
+            found = _described(remaining, properties, request)
             retried = {name for name, answer in found.items() if _goes_away(answer) and tries < _TRIES}
             yield from ((name, answer) for name, answer in found.items() if name not in retried)
             remaining = [name for name in remaining if name in retried]
@@ -67,7 +97,7 @@ def _goes_away(answer: Answer) -> bool:
     return isinstance(answer, RequestFailure) and answer.name in RETRIABLE
 
 
-def _described(group_ids: Sequence[str], properties: Mapping[str, str]) -> dict[str, Answer]:
+def _described(group_ids: Sequence[str], properties: Mapping[str, str], request: _Request) -> dict[str, Answer]:
     answers: dict[str, Answer] = {}
     by_coordinator: defaultdict[_Address, list[str]] = defaultdict(list)
     question = find_coordinator_request(group_ids)
@@ -79,10 +109,8 @@ def _described(group_ids: Sequence[str], properties: Mapping[str, str]) -> dict[
             by_coordinator[found.host, found.port].append(found.group_id)
     for (host, port), coordinated in by_coordinator.items():
         with Connection(host, port, properties, REQUEST_SECONDS) as broker:
-            body = broker.ask(
-                SHARE_GROUP_DESCRIBE, SHARE_GROUP_DESCRIBE_VERSION, share_group_describe_request(coordinated)
-            )
-        for group in _read(share_group_describe_response, body):
+            body = broker.ask(request.key, request.version, group_describe_request(coordinated))
+        for group in _read(request.decode, body):
             answers[group.group_id] = _failure(group.error, group.message) if group.error else group
     return answers
 

@@ -17,7 +17,9 @@ from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment, decode
 from rebalance_sim.kafka.wire.offsets_topic import GroupMember, GroupMetadata, RecordType, decode_key, decode_value
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.kafka.wire.streams_protocol import (
+    NO_REBALANCE,
     AssignmentInfo,
+    SubscriptionInfo,
     TaskId,
     decode_assignment_info,
     decode_subscription_info,
@@ -58,24 +60,41 @@ def _rows(key: bytes, value: bytes, cluster: str) -> Iterable[dict[str, Any]]:
         return
     if not isinstance(group, GroupMetadata) or (group.protocol_type, group.protocol) != (_CONSUMERS, STREAMS_PROTOCOL):
         return
+    is_probing = any(map(_waits_for_probing, group.members))
     for member in group.members:
         row: dict[str, Any] = {"cluster": cluster, "group_id": group_id, "member_id": member.member_id}
         try:
-            yield {"member": row | _member(member, is_leader=member.member_id == group.leader)}
+            sent = decode_subscription_info(decode_subscription(member.subscription or b"").user_data or b"")
+            row |= _member(member, sent) | {"join_order": 0 if member.member_id == group.leader else None}
+            yield {"member": row | ({"task_offsets": _offsets(sent)} if is_probing else {})}
         except SchemaError as problem:
             reject = {"table": STREAMS_MEMBERS.name, "cluster": cluster, "group_id": group_id}
             yield {"reject": reject | {"row": as_json(row), "reason": str(problem)}}
 
 
-def _member(member: GroupMember, *, is_leader: bool) -> dict[str, Any]:
+def _waits_for_probing(member: GroupMember) -> bool:
+    """Return whether a member is to start a probing rebalance, because tasks were warming up in the last one."""
+    try:
+        return _received(member).next_rebalance_ms not in (0, NO_REBALANCE)
+    except SchemaError:
+        return False
+
+
+def _offsets(sent: SubscriptionInfo) -> list[dict[str, Any]]:
+    """Return what a member sent of its state. Without a probing rebalance, its tasks have caught up since then."""
+    return [
+        {"subtopology": str(task.subtopology), "partition": task.partition, "offset_sum": offset}
+        for task, offset in sent.offset_sums.items()
+    ]
+
+
+def _member(member: GroupMember, sent: SubscriptionInfo) -> dict[str, Any]:
     """Return a member with the tasks that the leader sent it."""
-    sent = decode_subscription_info(decode_subscription(member.subscription or b"").user_data or b"")
     received = _received(member)
     return {
         "process_id": str(sent.process),
         "client_id": member.client_id,
         "host": member.client_host,
-        "join_order": 0 if is_leader else None,
         "active": _listed(received.active_tasks),
         "standby": _listed(received.standby_tasks),
         "protocol": "classic",

@@ -30,7 +30,7 @@ _STANDBYS = "num.standby.replicas"
 _TABLE = "offsets_topic"
 ASSUMED = (
     "members joined in the order of their ids, and no member has the state of a task that it does not run on its disk: "
-    "__consumer_offsets has neither"
+    "neither __consumer_offsets nor a description by the coordinator has it"
 )
 
 
@@ -95,6 +95,7 @@ def _rows(group_id: str, records: Iterable[dict[str, bytes]], cluster: str) -> I
                     "topic_patterns": list(subtopology.source_topic_regex),
                     "stateful": bool(subtopology.state_changelog_topics),
                     "standby_replicas": standbys,
+                    "changelogs": [topic.name for topic in subtopology.state_changelog_topics],
                 }
             }
     targets = {key.member_id: value for key, value in of_type[StreamsGroupTargetAssignmentMember]}

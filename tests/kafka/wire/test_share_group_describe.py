@@ -8,9 +8,9 @@ from rebalance_sim.kafka.wire.share_group_describe import (
     ShareMember,
     find_coordinator_request,
     find_coordinator_response,
+    group_describe_request,
     request,
     response_body,
-    share_group_describe_request,
     share_group_describe_response,
 )
 from tests.support.share_group_answers import COORDINATORS, DESCRIBED, GROUPS
@@ -18,7 +18,7 @@ from tests.support.share_group_answers import COORDINATORS, DESCRIBED, GROUPS
 
 def test_the_broker_understood_these_requests() -> None:
     assert find_coordinator_request(GROUPS).hex() == "00040873656e646572730873746f7070656408776f726b65727300"
-    assert share_group_describe_request(GROUPS).hex() == "040873656e646572730873746f7070656408776f726b6572730000"
+    assert group_describe_request(GROUPS).hex() == "040873656e646572730873746f7070656408776f726b6572730000"
     assert request(77, 1, b"\7", "me").hex(" ", 2) == "0000 000e 004d 0001 0000 0000 0002 6d65 0007"
 
 

@@ -120,6 +120,7 @@ def test_topics() -> None:
             "topic_id": "cM6v_SyUQWuk9A324MZPIg",
             "unavailable": [1],
             "racks": None,
+            "end_offsets": None,
         },
         {
             "cluster": "blue",
@@ -128,6 +129,7 @@ def test_topics() -> None:
             "topic_id": "vCrxrx5eQr26Hdzn9LoZlA",
             "unavailable": [],
             "racks": None,
+            "end_offsets": None,
         },
     ]
     assert capture.rejects == []
@@ -167,6 +169,13 @@ def test_offsets_take_missing_ends_from_get_offsets() -> None:
     assert capture.reasons == [
         "end_offsets: partition 0 of topic 'returns' is listed more than once; the first is used"
     ]
+
+
+def test_topics_have_the_ends_of_get_offsets() -> None:
+    capture = Joined(topics=TOPICS_TXT, ends="orders:1:8\norders:0:50\n")
+    ends = {row["topic"]: row["end_offsets"] for row in capture.topics}
+    assert ends.pop("orders")[:2] == [50, 8]
+    assert set(ends.values()) == {None}
 
 
 def test_members_of_a_group() -> None:

@@ -10,9 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from rebalance_sim.kafka.wire.share_group_describe import FIND_COORDINATOR
+from rebalance_sim.kafka.wire.streams_group_describe import STREAMS_GROUP_DESCRIBE, DescribedStreamsGroup
+from rebalance_sim.sources.live_cluster import share_groups
 from rebalance_sim.sources.live_cluster.connection import Connection, NotConnectedError, Scram, tls_context
-from rebalance_sim.sources.live_cluster.share_groups import describe_share_groups
-from tests.support.share_group_answers import DESCRIBED
+from rebalance_sim.sources.live_cluster.requests import RequestFailure
+from rebalance_sim.sources.live_cluster.share_groups import (
+    OF_ANOTHER_TYPE,
+    describe_share_groups,
+    describe_streams_groups,
+)
+from tests.support.share_group_answers import COORDINATORS, DESCRIBED
+from tests.support.streams_group_answers import DESCRIBED as STREAMS_DESCRIBED
 
 HOST = "localhost"
 
@@ -84,6 +93,29 @@ def test_without_a_broker_nothing_is_described() -> None:
         port = server.getsockname()[1]
     with pytest.raises(NotConnectedError, match=f"cannot connect to {HOST}:{port}"):
         list(describe_share_groups(["queue"], {"bootstrap.servers": f"{HOST}:{port}"}))
+
+
+def test_streams_groups_are_described_by_their_own_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group that is gone is a failure."""
+    asked: list[int] = []
+
+    class Answering(Connection):
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def ask(self, api_key: int, version: int, body: bytes, *, flexible: bool = True) -> bytes:
+            asked.append(api_key)
+            return {FIND_COORDINATOR: COORDINATORS, STREAMS_GROUP_DESCRIBE: STREAMS_DESCRIBED}[api_key]
+
+    monkeypatch.setattr(share_groups, "Connection", Answering)
+    found = dict(describe_streams_groups(["pricing"], {"bootstrap.servers": f"{HOST}:1"}))
+    assert asked == [FIND_COORDINATOR, STREAMS_GROUP_DESCRIBE]
+    assert isinstance(found["pricing"], DescribedStreamsGroup)
+    assert isinstance(found["gone"], RequestFailure)
+    assert found["gone"].name == OF_ANOTHER_TYPE
 
 
 def test_what_is_not_supported_is_named_without_its_value() -> None:

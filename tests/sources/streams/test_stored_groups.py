@@ -3,7 +3,7 @@
 from pyspark.sql import SparkSession
 
 from rebalance_sim.kafka.wire.offsets_topic import RecordType, decode_key, decode_value
-from rebalance_sim.kafka.wire.streams_records import StreamsGroupTopology
+from rebalance_sim.kafka.wire.streams_records import StreamsGroupTopology, TopicInfo
 from rebalance_sim.sources.streams.stored_groups import read_streams_groups
 from tests.support.cases import golden
 from tests.support.cluster.live_set_ups import OFFSETS_RECORD
@@ -40,13 +40,17 @@ def test_the_last_record_of_each_key_counts(spark: SparkSession) -> None:
         if key.type is RecordType.STREAMS_GROUP_MEMBER_METADATA
     }
     parts = [
-        (key.group_id, part.subtopology_id, bool(part.state_changelog_topics))
+        (key.group_id, part.subtopology_id, bool(part.state_changelog_topics), _names(part.state_changelog_topics))
         for key, value in values
         if isinstance(value, StreamsGroupTopology)
         for part in value.subtopologies
     ]
-    rows = subtopologies.select("group_id", "subtopology", "stateful").collect()
+    rows = subtopologies.select("group_id", "subtopology", "stateful", "changelogs").collect()
     assert sorted(map(tuple, rows)) == sorted(parts)
+
+
+def _names(topics: tuple[TopicInfo, ...]) -> list[str]:
+    return [topic.name for topic in topics]
 
 
 def test_a_malformed_record_is_rejected(spark: SparkSession) -> None:
