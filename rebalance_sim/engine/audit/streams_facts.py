@@ -81,7 +81,7 @@ def _stopping(members: DataFrame, subtopologies: DataFrame) -> DataFrame:
 
 
 def _with_tasks(members: DataFrame, tasks: DataFrame) -> DataFrame:
-    """Return the members with other tasks, as their target and as what they have."""
+    """Return the members with other tasks, as their target and as what they have, with all of their state."""
     task = F.struct("subtopology", "partition")
     lists = [F.collect_list(F.when(F.col("role") == role, task)).alias(f"next_{role}") for role in _ROLES]
     assigned = tasks.groupBy(*_KEYS, "member_id").agg(*lists)
@@ -91,4 +91,5 @@ def _with_tasks(members: DataFrame, tasks: DataFrame) -> DataFrame:
         for role in _ROLES
         for prefix in ("", "current_")
     }
+    columns["task_offsets"] = F.lit(None).cast(STREAMS_MEMBERS.schema["task_offsets"].dataType)
     return joined.withColumns(columns).select(*STREAMS_MEMBERS.names)
