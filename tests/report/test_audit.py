@@ -320,7 +320,7 @@ def test_every_finding_is_shown_with_its_group_figures_and_remedy(fleet: tuple[s
 def test_rejects_and_assumptions_are_shown_with_their_group(fleet: tuple[str, list[Row]]) -> None:
     shown = dict(details(fleet[0]))
     assert "A row of members cannot be used: subscription holds a name with a comma" in shown["rejected-rows"]
-    assert "Assumption: the client library of 3 members is unknown; Java is assumed." in shown["healthy"]
+    assert "Assumption: the client library of 3 members is unknown; Java is assumed." in shown["healthy-range"]
 
 
 @pytest.mark.scale
