@@ -29,6 +29,8 @@ from rebalance_sim.tables import (
     DISTRIBUTIONS,
     FINDINGS,
     MEMBERS,
+    MISS_CLUSTERS,
+    MISS_TOPICS,
     OUTPUTS,
     TOPICS,
     VERDICTS,
@@ -154,8 +156,12 @@ def _with_derived(run: Run) -> Run:
 
 
 def _table_of(rows: DataFrame) -> str:
-    """Return the name of the output table whose columns a DataFrame has."""
-    fitting = [table for table in OUTPUTS.values() if set(table.names) <= set(rows.columns)]
+    """Return the name of the output table whose columns a DataFrame has; inputs that ``history`` writes are none."""
+    fitting = [
+        table
+        for table in OUTPUTS.values()
+        if set(table.names) <= set(rows.columns) and table.name not in (MISS_TOPICS.name, MISS_CLUSTERS.name)
+    ]
     if not fitting:
         raise UserError(
             f"show: a DataFrame with the columns {', '.join(rows.columns)} is no output table; allowed: all columns of "

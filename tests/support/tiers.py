@@ -237,6 +237,7 @@ TIERS = (
             "tests/engine/audit/test_news.py",
             "tests/engine/audit/test_past.py",
             "tests/engine/audit/test_remedies.py",
+            "tests/engine/audit/test_share_groups.py",
             "tests/engine/audit/test_streams_applications.py",
             "tests/report/test_audit.py",
             "tests/report/test_past_rebalances.py",

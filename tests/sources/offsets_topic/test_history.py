@@ -127,6 +127,7 @@ def test_each_generation_of_a_classic_group(spark: SparkSession) -> None:
         "cause": "member restarted",
         "cause_member": "client-b",
         "evidence": "member client-b rejoined with a new member id: restarted, or removed and back",
+        "log_reasons": None,
         "episode": 1,
         "record_partition": 0,
         "record_offset": 3,
