@@ -118,7 +118,10 @@ PLANNED = {
     ),
     "history": (
         ["history", "--offsets-topic", str(ROOT / "docs" / "examples" / "history" / "consumer-offsets.parquet")],
-        ["generations", "generation_members", "episodes", "timings", "backtest", "score", "prevention", "rejects"],
+        [
+            *("generations", "generation_members", "episodes", "timings", "backtest", "score"),
+            *("miss_topics", "miss_members", "miss_clusters", "prevention", "rejects"),
+        ],
     ),
     "fleet": (["fleet", "--synthetic", str(ROOT / "conf" / "fleets" / "small.yaml")], ["topics", "members", "rejects"]),
 }
@@ -161,7 +164,7 @@ def test_a_dry_run_prints_inputs_rules_steps_and_options(
     printed = capsys.readouterr().out
     assert f"  topics: {given[1]} (json)\n      columns: " in printed
     assert "partitions bigint (as int)" in printed
-    assert "      missing, defaults used: topic_id null, unavailable null, racks null\n" in printed
+    assert "      missing, defaults used: topic_id null, unavailable null, racks null, end_offsets null\n" in printed
     assert "  (columns checked; no rows read)\nrules: Kafka 2.3 (assignors: range, roundrobin, sticky)\n" in printed
     assert "steps\n  assigning partitions: range, roundrobin, sticky\n" in printed
     found = [line.split() for line in printed.partition("options\n")[2].splitlines()]
