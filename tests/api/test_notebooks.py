@@ -198,7 +198,7 @@ MISTAKES: dict[str, Callable[[Given, Any], Any]] = {
     ),
     "show: no table has a group 'h'; nearest: 'g', 'by KIP-848'": lambda given, audited: sim.show(audited, "h"),
     "report: no table has a group 'h'; nearest: 'g'": lambda given, audited: sim.report(audited, ["g", "h"]),
-    "show: a DataFrame with the columns cluster, topic, partitions, topic_id, unavailable, racks is no output table": (
+    "show: a DataFrame with the columns cluster, topic, partitions, topic_id, unavailable, racks, end_offsets is no": (
         lambda given, audited: sim.show(given.topics)
     ),
     "show: there is nothing to draw: assignments has 0 rows": (
