@@ -10,7 +10,7 @@ import json
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -358,37 +358,39 @@ class _Reader:
 
     def _read_share_groups(self) -> None:
         """Describe those of the other groups that are share groups (KIP-932)."""
-        content = self._content
-        if not content.other_groups or not can_be_described(content.releases):
-            return
-        try:
-            for group_id, answer in describe_share_groups(content.other_groups, self._configuration):
-                if isinstance(answer, ShareGroup):
-                    content.share_groups[group_id] = answer
-                elif isinstance(answer, RequestFailure) and answer.name != OF_ANOTHER_TYPE:
-                    row = {"request": "ShareGroupDescribe", "group_id": group_id}
-                    content.reject(ToolOutput.GROUPS, group_id, row, answer)
-        except NotConnectedError as problem:
-            content.share_problem = without_secrets(str(problem), self._configuration)
-        content.other_groups = [each for each in content.other_groups if each not in content.share_groups]
-        self._report(f"share groups described: {len(content.share_groups):,}")
+        found = self._content.share_groups
+        asked = ("share groups", "ShareGroupDescribe", describe_share_groups, ShareGroup)
+        self._content.share_problem = self._describe(*asked, found)
 
     def _read_streams_groups(self) -> None:
         """Describe those of the other groups that are streams groups (KIP-1071)."""
-        content = self._content
+        found = self._content.streams_groups
+        asked = ("streams groups", "StreamsGroupDescribe", describe_streams_groups, DescribedStreamsGroup)
+        self._content.streams_problem = self._describe(*asked, found)
+
+    def _describe(
+        self,
+        what: str,
+        request: str,
+        describe: Callable[[Sequence[str], Mapping[str, Any]], Iterable[tuple[str, Any]]],
+        kind: type[Any],
+        found: dict[str, Any],
+    ) -> str | None:
+        """Move the groups of a kind from the other groups to ``found``; return why that is not possible."""
+        content, problem = self._content, None
         if not content.other_groups or not can_be_described(content.releases):
-            return
+            return None
         try:
-            for group_id, answer in describe_streams_groups(content.other_groups, self._configuration):
-                if isinstance(answer, DescribedStreamsGroup):
-                    content.streams_groups[group_id] = answer
+            for group_id, answer in describe(content.other_groups, self._configuration):
+                if isinstance(answer, kind):
+                    found[group_id] = answer
                 elif isinstance(answer, RequestFailure) and answer.name != OF_ANOTHER_TYPE:
-                    row = {"request": "StreamsGroupDescribe", "group_id": group_id}
-                    content.reject(ToolOutput.GROUPS, group_id, row, answer)
-        except NotConnectedError as problem:
-            content.streams_problem = without_secrets(str(problem), self._configuration)
-        content.other_groups = [each for each in content.other_groups if each not in content.streams_groups]
-        self._report(f"streams groups described: {len(content.streams_groups):,}")
+                    content.reject(ToolOutput.GROUPS, group_id, {"request": request, "group_id": group_id}, answer)
+        except NotConnectedError as failure:
+            problem = without_secrets(str(failure), self._configuration)
+        content.other_groups = [each for each in content.other_groups if each not in found]
+        self._report(f"{what} described: {len(found):,}")
+        return problem
 
     def _read_offsets(self) -> None:
         group_ids = list(self._content.groups)
