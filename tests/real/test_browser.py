@@ -245,9 +245,9 @@ def test_who_consumes_a_topic_takes_a_search_or_a_click(audit_page: Page) -> Non
     shown = {name.split()[0] for name in rows_of(audit_page).locator("td:first-child").all_inner_texts()}
     assert shown == consumers
     marked = rows_of(audit_page).filter(has_text="committed offsets only").locator("a").all_inner_texts()
-    assert set(marked) == {"no-members", "offsets-expire", "lag-without-assignment"}
+    assert set(marked) == {"no-members", "offsets-expire", "lag-without-assignment", "lag-without-subscriber"}
     audit_page.get_by_role("button", name="Reset").click()
-    search(audit_page, "healthy-several-topics")
+    search(audit_page, "large-lag")
     rows_of(audit_page).locator("a").click()
     audit_page.locator(".group:visible .topic-link", has_text="eight").click()
     assert int(audit_page.locator("#found-groups").inner_text().split()[0]) == len(consumers)
