@@ -4,6 +4,7 @@ import html
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,10 +16,13 @@ from pyspark.sql import functions as F
 from rebalance_sim.commands.configuration import read_options
 from rebalance_sim.commands.parsers import parsers
 from rebalance_sim.engine.history.misses import MISS_TABLES
-from rebalance_sim.engine.runs.past_runs import READ
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.input_files import read_input
+from rebalance_sim.engine.runs.past_runs import READ, tables_of_history
+from rebalance_sim.errors import UserError
 from rebalance_sim.report.audits.fleet_past import SHOWN_DATES, SHOWN_MISSES
 from rebalance_sim.report.audits.group_past import LISTED_GENERATIONS, SHOWN_GENERATIONS
-from rebalance_sim.tables import FINDINGS, GENERATIONS, PREVENTION, VERDICTS, Table
+from rebalance_sim.tables import BACKTEST, FINDINGS, GENERATIONS, PREVENTION, VERDICTS, Table
 from tests.report.test_audit import details, found, page_of, section, texts_of, verdict
 from tests.support.finished_runs import write_run
 from tests.support.past_rebalances import DAY_MS, GENERATIONS_OF_GROUP, LAST_MS, Key, write_history
@@ -141,6 +145,19 @@ def test_a_history_of_other_clusters_says_so_and_scores_nothing(spark: SparkSess
 def test_a_history_that_is_gone_is_missed(spark: SparkSession, tmp_path: Path) -> None:
     shown = page_of(write_audit(spark, tmp_path / "audit", ["g00"], f"{tmp_path}/gone"), tmp_path / "page")
     assert "The history that the audit read can no longer be read." in texts_of(section(shown, "history"))
+
+
+def test_a_history_without_a_column_is_missed(spark: SparkSession, tmp_path: Path) -> None:
+    """An earlier release has written it."""
+    history = Path(write_history(spark, tmp_path / "past", [("default", "g00")]))
+    rows = spark.read.parquet(f"{history}/{BACKTEST.name}").drop(BACKTEST.names[-1])
+    rows.write.parquet(f"{tmp_path}/earlier")
+    shutil.rmtree(history / BACKTEST.name)
+    shutil.move(tmp_path / "earlier", history / BACKTEST.name)
+    audited = write_audit(spark, tmp_path / "audit", ["g00"], str(history))
+    assert "The history that the audit read can no longer be read." in page_of(audited, tmp_path / "page")
+    with pytest.raises(UserError, match=rf"^--history .+: {BACKTEST.name} has no column {BACKTEST.names[-1]};"):
+        tables_of_history(HadoopFiles(spark), str(history), lambda *given: read_input(spark, *given))
 
 
 def test_an_audit_without_a_history_has_none_of_it(spark: SparkSession, tmp_path: Path) -> None:

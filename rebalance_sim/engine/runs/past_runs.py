@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 
 from rebalance_sim.engine.runs.files import Files
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun, run_of_job
+from rebalance_sim.engine.runs.session_runs import check_tables
 from rebalance_sim.tables import BACKTEST, GENERATIONS, PREVENTION, Table
 
 HISTORY = "history"
@@ -20,8 +21,13 @@ def past_run(files: Files, folder: str) -> RecordedRun:
 
 
 def tables_of_history(files: Files, folder: str, read: Callable[[Table, str, str], DataFrame]) -> dict[str, DataFrame]:
-    """Read the tables of a run of ``history``; none if no folder is given. Raises UserError as ``past_run`` does."""
+    """Read the tables of a run of ``history``; none if no folder is given.
+
+    Raises UserError as ``past_run`` does, and for a table without a column, which an earlier release has written.
+    """
     if not folder:
         return {}
     run = past_run(files, folder)
-    return {table.name: read(table, run.path(table.name), run.output_format) for table in READ}
+    tables = {table.name: read(table, run.path(table.name), run.output_format) for table in READ}
+    check_tables(f"--{HISTORY} {folder}", tables)
+    return tables
