@@ -1,5 +1,6 @@
-"""A classic application of Kafka Streams: read from __consumer_offsets, and predicted as a process joins."""
+"""Classic applications of Kafka Streams, read from __consumer_offsets: predicted as a process joins or is killed."""
 
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,8 +25,7 @@ from tests.support.rows import table
 
 pytestmark = pytest.mark.cluster
 
-APPLICATION, TOPIC, PARTITIONS = "counts", "orders", 7
-REPARTITION, CHANGELOG = f"{APPLICATION}-by-value-repartition", "-changelog"
+PARTITIONS = 7
 RECORDS = 120_000
 """More than acceptable.recovery.lag, 10,000, in each partition of the changelog topic."""
 Tasks = dict[tuple[str, str], frozenset[tuple[str, int]]]
@@ -35,54 +35,84 @@ Tasks = dict[tuple[str, str], frozenset[tuple[str, int]]]
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     with running(VERSIONS[0], tmp_path_factory.mktemp("applications")) as started:
-        admin = AdminClient({"bootstrap.servers": started.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
-        producer = Producer({"bootstrap.servers": started.bootstrap_servers, "queue.buffering.max.messages": RECORDS})
-        for number in range(RECORDS):
-            producer.produce(TOPIC, value=str(number))
-        producer.flush()
         yield started
 
 
+class Application(NamedTuple):
+    """An application that counts the records of its topic."""
+
+    name: str
+    standby_replicas: int
+
+    @property
+    def topic(self) -> str:
+        return f"{self.name}-input"
+
+    @property
+    def repartition_topic(self) -> str:
+        return f"{self.name}-by-value-repartition"
+
+
+def create_topic(broker: Broker, name: str) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
+
+
+def produce(broker: Broker, topic: str) -> None:
+    """Write as many records as make a task without state lack too many."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "queue.buffering.max.messages": RECORDS})
+    for number in range(RECORDS):
+        producer.produce(topic, value=str(number))
+    producer.flush()
+
+
 class Stored(NamedTuple):
-    """What the coordinator's record has of the application."""
+    """What the coordinator's record has of an application."""
 
     members: DataFrame
     tasks: Tasks
 
 
-def stored(spark: SparkSession, broker: Broker) -> Stored:
+def stored(spark: SparkSession, broker: Broker, application: Application) -> Stored:
     messages = read_topic(broker.bootstrap_servers, "__consumer_offsets")
     records = [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
     members, rejects = read_applications(spark.createDataFrame(records, OFFSETS_RECORD), "default")
     assert rejects.isEmpty()
+    members = members.where(F.col("group_id") == application.name)
     rows = members.collect()
     listed = [(row["member_id"], role, row[role] or ()) for row in rows for role in ("active", "standby")]
     return Stored(members, {(member, role): frozenset(map(tuple, of)) for member, role, of in listed})
 
 
-def settled(spark: SparkSession, broker: Broker, processes: int) -> Stored:
-    """Wait until the application has this many processes, which have all tasks and keep them."""
+def settled(spark: SparkSession, broker: Broker, application: Application, processes: int) -> Stored:
+    """Wait until an application has this many processes, which have all tasks and keep them."""
     seen: list[Stored] = []
 
     def has_settled() -> bool:
-        seen.append(stored(spark, broker))
+        seen.append(stored(spark, broker, application))
         members = {member for member, _ in seen[-1].tasks}
-        active = [task for (_, role), tasks in seen[-1].tasks.items() if role == "active" for task in tasks]
-        is_complete = len(members) == processes and len(active) == 2 * PARTITIONS
+        standbys = 0 if processes == 1 else application.standby_replicas * PARTITIONS
+        # Tasks that warm up count as standby tasks, too.
+        has_all = count(seen[-1], "active") == 2 * PARTITIONS and count(seen[-1], "standby") >= standbys
+        is_complete = len(members) == processes and has_all
         return is_complete and len(seen) > 1 and seen[-2].tasks == seen[-1].tasks
 
     until(f"the application has {processes} processes", has_settled)
     return seen[-1]
 
 
-def wait_for_state(broker: Broker) -> None:
+def count(found: Stored, role: str) -> int:
+    """Return the number of tasks that processes have in a role."""
+    return sum(len(tasks) for (_, its_role), tasks in found.tasks.items() if its_role == role)
+
+
+def wait_for_state(broker: Broker, application: Application) -> None:
     """Wait until the changelog topic has all records."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "watch"})
 
     def has_all() -> bool:
         topics = consumer.list_topics(timeout=10).topics
-        changelogs = [name for name in topics if name.startswith(APPLICATION) and name.endswith(CHANGELOG)]
+        changelogs = [name for name in topics if name.startswith(application.name) and name.endswith("-changelog")]
         ends = [
             consumer.get_watermark_offsets(TopicPartition(name, partition), timeout=10)[1]
             for name in changelogs
@@ -94,16 +124,24 @@ def wait_for_state(broker: Broker) -> None:
     consumer.close()
 
 
-def predicted(spark: SparkSession, broker: Broker, before: Stored, after: Stored) -> Tasks:
-    """Return the tasks of the members that the application has afterwards, from what they had before."""
+def lacks_nothing(log: Path) -> bool:
+    """Return whether a process said last that all copies of the store are complete."""
+    said = [line for line in log.read_text().splitlines() if line.startswith("lacks ")]
+    return bool(said) and said[-1] == "lacks 0"
+
+
+def predicted(spark: SparkSession, broker: Broker, application: Application, before: Stored, after: Stored) -> Tasks:
+    """Return the tasks of the members that an application has afterwards, from what they had before."""
     had = before.members.select("member_id", "active", "standby")
-    joined = after.members.drop("active", "standby").join(had, "member_id", "left")
+    remaining = after.members.drop("active", "standby").join(had, "member_id", "left")
+    read = (application.topic, application.repartition_topic)
+    of_application = {"group_id": application.name, "standby_replicas": application.standby_replicas}
     parts = [
-        {"group_id": APPLICATION, "subtopology": str(number), "topics": [topic], "stateful": number == 1}
-        for number, topic in enumerate((TOPIC, REPARTITION))
+        of_application | {"subtopology": str(number), "topics": [topic], "stateful": number == 1}
+        for number, topic in enumerate(read)
     ]
-    topics = table(spark, TOPICS, [{"topic": name, "partitions": PARTITIONS} for name in (TOPIC, REPARTITION)])
-    run = assign_streams(joined, table(spark, SUBTOPOLOGIES, parts), topics, kafka_version=broker.version)
+    topics = table(spark, TOPICS, [{"topic": name, "partitions": PARTITIONS} for name in read])
+    run = assign_streams(remaining, table(spark, SUBTOPOLOGIES, parts), topics, kafka_version=broker.version)
     assert [row["error"] for row in run.streams_balance.collect()] == [None]
     tasks = F.collect_set(F.struct("subtopology", "partition"))
     rows = run.streams_tasks.groupBy("member_id", "role").agg(tasks).collect()
@@ -111,25 +149,60 @@ def predicted(spark: SparkSession, broker: Broker, before: Stored, after: Stored
     return {(member, role): frozenset(map(tuple, tasks)) for member, role, tasks in rows}
 
 
+class Processes:
+    """The processes of an application, which end with a stack of contexts."""
+
+    def __init__(self, stack: ExitStack, broker: Broker, application: Application, folder: Path) -> None:
+        self._stack, self._broker, self._application, self._folder = stack, broker, application, folder
+        self.logs: list[Path] = []
+
+    def start(self) -> subprocess.Popen[bytes]:
+        application, folder = self._application, self._folder / str(len(self.logs))
+        folder.mkdir()
+        self.logs.append(folder / "streams.log")
+        more = ("classic", str(application.standby_replicas))
+        return self._stack.enter_context(
+            streams_application(self._broker, application.name, application.topic, folder, *more)
+        )
+
+
 def test_tasks_are_as_predicted_when_a_process_joins(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     """Two processes have fourteen tasks, half of them with a store. A third joins.
 
     When a process leaves, it matters how far warm-up tasks have come, which no record has. So that is not compared.
     """
+    application = Application("counts", 0)
+    create_topic(broker, application.topic)
+    produce(broker, application.topic)
     with ExitStack() as stack:
-
-        def start(name: str) -> None:
-            folder = tmp_path / name
-            folder.mkdir()
-            stack.enter_context(streams_application(broker, APPLICATION, TOPIC, folder, "classic"))
-
-        start("first")
-        settled(spark, broker, 1)
+        processes = Processes(stack, broker, application, tmp_path)
+        processes.start()
+        settled(spark, broker, application, 1)
         # Tasks that moved before would leave state on the disk of the first process, of which no record has the end.
-        wait_for_state(broker)
-        start("second")
-        before = settled(spark, broker, 2)
-        start("third")
-        after = settled(spark, broker, 3)
+        wait_for_state(broker, application)
+        processes.start()
+        before = settled(spark, broker, application, 2)
+        processes.start()
+        after = settled(spark, broker, application, 3)
         actual = {key: tasks for key, tasks in after.tasks.items() if tasks}
-        assert actual == predicted(spark, broker, before, after)
+        assert actual == predicted(spark, broker, application, before, after)
+
+
+def test_tasks_are_as_predicted_when_a_process_with_standbys_is_killed(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """Three processes have fourteen tasks, and a standby replica of each with a store. They begin without records."""
+    application = Application("kept", 1)
+    create_topic(broker, application.topic)
+    with ExitStack() as stack:
+        processes = Processes(stack, broker, application, tmp_path)
+        killed, *_ = [processes.start() for _ in range(3)]
+        settled(spark, broker, application, 3)
+        produce(broker, application.topic)
+        wait_for_state(broker, application)
+        until("all copies of the store are complete", lambda: all(map(lacks_nothing, processes.logs)))
+        before = settled(spark, broker, application, 3)
+        killed.kill()
+        after = settled(spark, broker, application, 2)
+        actual = {key: tasks for key, tasks in after.tasks.items() if tasks}
+        assert actual == predicted(spark, broker, application, before, after)

@@ -25,13 +25,16 @@ _INTERNAL_TOPICS = ("config", "offset", "status")
 
 @contextmanager
 def streams_application(
-    broker: Broker, application_id: str, topic: str, directory: Path, *protocol: str
-) -> Iterator[None]:
-    """Run a process of a Kafka Streams application: with two threads, or, with a protocol, one thread and a store."""
+    broker: Broker, application_id: str, topic: str, directory: Path, *more: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a process of a Kafka Streams application: with two threads, or one thread and a store.
+
+    It has the store if ``more`` has a protocol, and after it the number of standby replicas.
+    """
     arguments = ["rebalancesim.programs.StreamsApplication", broker.bootstrap_servers, application_id, topic]
-    arguments += [str(directory / "state"), *protocol]
-    with _process([*_programs(broker), *arguments], directory / "streams.log"):
-        yield
+    arguments += [str(directory / "state"), *more]
+    with _process([*_programs(broker), *arguments], directory / "streams.log") as process:
+        yield process
 
 
 @contextmanager

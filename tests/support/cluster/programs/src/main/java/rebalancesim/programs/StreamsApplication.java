@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.LagInfo;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.kstream.Consumed;
@@ -14,7 +15,8 @@ import org.apache.kafka.streams.kstream.KStream;
  * Reads a topic with Kafka Streams until the end of standard input.
  *
  * <p>The arguments are the bootstrap servers, the application.id, the topic and a directory. It has two threads then, or,
- * if a group.protocol follows, one thread and two subtopologies, the second of which counts records by key in a store.
+ * if a group.protocol follows, one thread and two subtopologies, the second of which counts records by key in a store. The
+ * number of standby replicas may follow. Once a second it prints how many records its copies of the store lack.
  */
 public final class StreamsApplication {
     public static void main(String[] args) throws IOException {
@@ -28,6 +30,7 @@ public final class StreamsApplication {
         if (args.length > 4) {
             settings.setProperty("group.protocol", args[4]);
             settings.setProperty(StreamsConfig.NUM_STREAM_THREADS_CONFIG, "1");
+            settings.setProperty(StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG, args.length > 5 ? args[5] : "0");
             records.selectKey((key, value) -> value)
                 .groupByKey(Grouped.with("by-value", Serdes.ByteArray(), Serdes.ByteArray())).count();
         } else {
@@ -35,7 +38,22 @@ public final class StreamsApplication {
         }
         try (KafkaStreams streams = new KafkaStreams(builder.build(), settings)) {
             streams.start();
+            Thread reporter = new Thread(() -> report(streams));
+            reporter.setDaemon(true);
+            reporter.start();
             System.in.transferTo(java.io.OutputStream.nullOutputStream());
+        }
+    }
+
+    private static void report(KafkaStreams streams) {
+        try {
+            while (true) {
+                Thread.sleep(1000);
+                System.out.println("lacks " + streams.allLocalStorePartitionLags().values().stream()
+                    .flatMap(partitions -> partitions.values().stream()).mapToLong(LagInfo::offsetLag).sum());
+            }
+        } catch (InterruptedException | IllegalStateException closed) {
+            Thread.currentThread().interrupt();
         }
     }
 }
