@@ -37,13 +37,14 @@ from tests.benchmarks.partitioners import bench_job, bench_keys, bench_keys_on_c
 from tests.benchmarks.rounds import Actions, seconds
 from tests.benchmarks.simulation import bench_simulation
 from tests.benchmarks.streams import bench_streams
+from tests.benchmarks.streams_applications import bench_applications
 
 FLEETS = Path(__file__).parents[2] / "conf" / "fleets"
 STRATEGIES = ("range", "roundrobin")
 STICKY = ("sticky", "cooperative-sticky")
 PARTS = (
     *("latency", "commands", "floor", "growth", "giant", "kafka", "lag", "assignors", "keys", "unkeyed", "records"),
-    *("connect", "streams", "simulation", "mixed", "history", "copy"),
+    *("connect", "streams", "applications", "simulation", "mixed", "history", "copy"),
 )
 LIMITS = {"election": 1.2, "range": 1.5, "roundrobin": 1.5, "sticky": 1.7, "cooperative-sticky": 2.0}
 """Multiples of the floor."""
@@ -201,6 +202,7 @@ def main() -> None:
         "kafka": lambda: bench_kafka(min(options.groups, 20_000)),
         "connect": bench_connect,
         "streams": bench_streams,
+        "applications": lambda: bench_applications(bench.spark, bench.folder, options.groups // 10),
         "lag": lambda: bench_lag(bench.spark, bench.folder),
         "assignors": bench_assignors,
         "keys": lambda: bench_all_keys(bench),

@@ -1,7 +1,5 @@
 """How long ``history`` takes for ten times the records, and how much a day adds to a copy of the topic."""
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,7 +10,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.kafka.wire.consumer_protocol import Subscription, TopicPartition, encode_subscription
 from rebalance_sim.sources.offsets_topic.copied_topic import append_new
-from tests.benchmarks.memory import peak_memory
+from tests.benchmarks.whole_commands import print_command
 from tests.support.offsets_records import group, member
 
 _GENERATIONS, _COMMITS = 50, 20
@@ -35,18 +33,8 @@ def bench_history(spark: SparkSession, folder: Path, groups: int) -> None:
         if not (dump / "_SUCCESS").exists():
             topic(spark, number, _GENERATIONS, _COMMITS).write.mode("overwrite").parquet(str(dump))
         records = number * _GENERATIONS * (_COMMITS + 1)
-        command = [sys.executable, "-m", "rebalance_sim.cli", "history", "--offsets-topic", str(dump)]
-        started = time.perf_counter()
-        running = subprocess.Popen([*command, "--out", f"{folder}/history-out"], stdout=subprocess.DEVNULL)
-        with peak_memory(running.pid) as peak:
-            if running.wait():
-                raise RuntimeError(f"history of {dump} failed")
-        seconds = time.perf_counter() - started
-        print(
-            f"  {number:9,} groups  {records:13,} records  {seconds:8.1f} s  {records / seconds:9,.0f} records/s  "
-            f"{peak.processor_s:8.1f} s of processor time  "
-            f"{peak.together / 2**30:5.2f} GiB, {peak.worker / 2**30:.2f} in the largest worker"
-        )
+        command = ["history", "--offsets-topic", str(dump), "--out", f"{folder}/history-out"]
+        print_command(command, f"{number:9,} groups", records, "records")
 
 
 def bench_copy(spark: SparkSession, folder: Path) -> None:
