@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.changes import ROOT, Imports, changed_files, git
-from tests.support.tiers import TIERS, base, plan
+from tests.support.tiers import MINUTES, TIERS, base, last_passed, plan
 
 RULES = {
     "election.py": "live: elections and consumers' assignors",
@@ -116,14 +116,51 @@ def test_a_changed_rule_runs_its_live_comparison_in_full(name: str, imports: Imp
     assert any(RULES[name] in line and name in line for line in planned.lines())
 
 
-def test_a_rule_of_one_tier_does_not_run_the_others_in_full(imports: Imports) -> None:
-    def in_full(name: str) -> set[str]:
-        tiers = plan({f"rebalance_sim/kafka/{name}": True}, 0, imports).in_full
-        return {tier.name for tier in tiers if tier.always}
+def test_a_change_of_everything_runs_as_much_as_there_is_time_for_and_postpones_the_rest(imports: Imports) -> None:
+    everything = {"requirements.txt": True}
+    waiting: dict[str, dict[str, bool]] = {}
+    ran: set[str] = set()
+    for changes in range(1, len(TIERS)):
+        planned = plan(everything if changes == 1 else {}, 0, imports, waiting)
+        assert sum(tier.minutes for tier in planned.in_full) <= MINUTES
+        assert {tier.name for tier in planned.in_full}.isdisjoint(ran)
+        ran |= {tier.name for tier in planned.in_full}
+        named = [*planned.in_full, *planned.postponed]
+        assert ran | {tier.name for tier in named} == {tier.name for tier in TIERS}
+        assert {tier for tier in planned.postponed if tier.always} <= set(planned.in_part)
+        lines = "\n".join(planned.lines())
+        assert all(f"  next time: {tier.name} (requirements.txt changed)" in lines for tier in planned.postponed)
+        waiting = {tier.name: everything for tier in planned.postponed}
+        if not waiting:
+            break
+    assert ran == {tier.name for tier in TIERS}
+    assert changes > 2
 
-    assert in_full("assignors/java/range_assignor.py") == {"live: elections and consumers' assignors", "invariants"}
-    assert in_full("partitioners/key_hashes.py") == {"live: partitioners"}
-    assert in_full("runtime/hash_order.py") >= set(RULES.values()) - {"live: protocol bytes", "live: offsets topic"}
+
+def test_what_a_change_touches_runs_first_and_of_that_what_was_postponed(imports: Imports) -> None:
+    """So a small change is checked at once, and of large ones in a row each runs other tiers."""
+    (own,) = (tier for tier in TIERS if tier.name == RULES["partitioners/key_hashes.py"])
+    everything = {"requirements.txt": True}
+    waiting = {tier.name: everything for tier in TIERS if tier is not own}
+    assert own in plan({"rebalance_sim/kafka/partitioners/key_hashes.py": True}, 0, imports, waiting).in_full
+    assert own not in plan(everything, 0, imports, waiting).in_full
+    of_more = {**everything, "docs/audit.md": True}
+    assert plan(everything, 0, imports, {TIERS[-1].name: of_more}).in_full[TIERS[-1]] == [*of_more]
+
+
+def test_a_tier_without_a_minute_left_runs_alone(imports: Imports, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.support.tiers.MINUTES", 0.0)
+    assert len(plan({"requirements.txt": True}, 0, imports).in_full) == 1
+
+
+def test_a_rule_of_one_tier_does_not_run_the_others_in_full(imports: Imports) -> None:
+    def touched(name: str) -> set[str]:
+        planned = plan({f"rebalance_sim/kafka/{name}": True}, 0, imports)
+        return {tier.name for tier in (*planned.in_full, *planned.postponed) if tier.always}
+
+    assert touched("assignors/java/range_assignor.py") == {"live: elections and consumers' assignors", "invariants"}
+    assert touched("partitioners/key_hashes.py") == {"live: partitioners"}
+    assert touched("runtime/hash_order.py") >= set(RULES.values()) - {"live: protocol bytes", "live: offsets topic"}
 
 
 def test_without_a_change_a_part_of_the_comparisons_and_one_environment_run(imports: Imports) -> None:
@@ -159,11 +196,15 @@ def test_changes_are_those_since_the_last_commit_that_passed(repository: Path, m
     """Not one of another branch; without one, those of HEAD itself."""
     monkeypatch.delenv("CI_BASE", raising=False)
     first = git(repository, "rev-parse", "HEAD").strip()
-    assert changed_files(base([], repository)[0], repository)["rebalance_sim/low.py"]
+    assert changed_files(base(None, repository)[0], repository)["rebalance_sim/low.py"]
     second, third = commit(repository), commit(repository)
     elsewhere = "0" * 40
-    assert base([first, second, elsewhere], repository)[0] == second
-    assert base([elsewhere], repository)[0] == second
-    assert base([third], repository)[0] == third
+    assert last_passed([first, second, elsewhere], repository) == (second, {})
+    assert last_passed([elsewhere], repository) == (None, {})
+    assert last_passed([third], repository) == (third, {})
+    postponed = f'{{"browser": "{first}", "wheel": "{elsewhere}"}}'
+    assert last_passed([f"{second} {postponed}", elsewhere], repository) == (second, {"browser": first})
+    assert base(None, repository)[0] == second
+    assert base(third, repository)[0] == third
     monkeypatch.setenv("CI_BASE", "HEAD~2")
-    assert base([second], repository) == (first, "CI_BASE")
+    assert base(second, repository) == (first, "CI_BASE")

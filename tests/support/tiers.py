@@ -5,6 +5,7 @@ options of pytest; ``passed`` records that the checks of HEAD have passed on thi
 of HEAD's random cases.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +22,8 @@ _REGISTRIES = ("rebalance_sim/kafka/assignors/__init__.py", "rebalance_sim/kafka
 """They lead to every assignor: a test that uses them depends on those of its tier."""
 _LIBRARIES = [name.replace("-", "_") for name, library in LIBRARIES.items() if library.strategies]
 """Their folders below ``assignors``."""
+MINUTES = 8.0
+"""How long tiers that a change touches may run in full. One that touches nearly everything would take an hour."""
 SHARE = 10
 """A live comparison that nothing touches draws one in so many of its random cases."""
 _RULES = ("tests/", "rebalance_sim/kafka/", "rebalance_sim/releases.py")
@@ -51,6 +54,8 @@ class Tier:
     """Test files that run together, and what they depend on."""
 
     name: str
+    minutes: float
+    """How long it takes in full on two cores, beside others."""
     files: tuple[str, ...]
     inputs: tuple[str, ...] = ()
     """Beginnings of the paths of files that count although no import leads to them."""
@@ -63,18 +68,18 @@ class Tier:
     rules: tuple[str, ...] = ()
     """Beginnings of the paths of the rules that it tests: they count with all that they import."""
     always: bool = False
-    """Whether a part of it runs if nothing that it depends on has changed."""
+    """Whether a part of it runs if nothing that it depends on has changed, or if it is postponed."""
     reads_text: bool = False
     """Whether docstrings count."""
 
 
-def _live(name: str, file: str, rules: Sequence[str], inputs: tuple[str, ...] = ()) -> Tier:
+def _live(name: str, minutes: float, file: str, rules: Sequence[str], inputs: tuple[str, ...] = ()) -> Tier:
     paths = tuple(f"rebalance_sim/kafka/{each}" for each in rules)
-    return Tier(name, (file,), inputs, _RULES, paths, always=True)
+    return Tier(name, minutes, (file,), inputs, _RULES, paths, always=True)
 
 
-def _with_oracle(name: str, file: str, *rules: str) -> Tier:
-    return _live(name, f"tests/oracle/{file}", rules, _ORACLE)
+def _with_oracle(name: str, minutes: float, file: str, *rules: str) -> Tier:
+    return _live(name, minutes, f"tests/oracle/{file}", rules, _ORACLE)
 
 
 _ORACLE = tuple(
@@ -84,6 +89,7 @@ _ORACLE = tuple(
 TIERS = (
     _with_oracle(
         "live: elections and consumers' assignors",
+        3.0,
         "test_live.py",
         "assignors/java/",
         "assignors/sticky/",
@@ -91,64 +97,81 @@ TIERS = (
         "rebalances",
         "votes",
     ),
-    _with_oracle("live: server-side assignors", "test_live_server_assignors.py", "assignors/server/"),
-    _with_oracle("live: streams groups", "test_live_streams_groups.py", "assignors/streams/", "coordinator/streams/"),
-    _with_oracle("live: classic groups", "test_live_coordinator.py", "coordinator/classic/"),
-    _with_oracle("live: consumer-protocol groups", "test_live_consumer_groups.py", "coordinator/"),
-    _with_oracle("live: share groups", "test_live_share_groups.py", "coordinator/share/", "assignors/server/simple"),
-    _with_oracle("live: partitioners", "test_live_partitioners.py", "partitioners/"),
-    _with_oracle("live: protocol bytes", "test_live_protocol_bytes.py", "wire/"),
-    _with_oracle("live: Kafka Streams", "test_live_kafka_streams.py", "streams/", "wire/"),
-    _with_oracle("live: Connect clusters", "test_live_connect.py", "connect/"),
-    _with_oracle("live: offsets topic", "test_live_offsets_topic.py", "wire/"),
+    _with_oracle("live: server-side assignors", 1.0, "test_live_server_assignors.py", "assignors/server/"),
+    _with_oracle(
+        "live: streams groups", 1.0, "test_live_streams_groups.py", "assignors/streams/", "coordinator/streams/"
+    ),
+    _with_oracle("live: classic groups", 1.5, "test_live_coordinator.py", "coordinator/classic/"),
+    _with_oracle("live: consumer-protocol groups", 1.5, "test_live_consumer_groups.py", "coordinator/"),
+    _with_oracle(
+        "live: share groups", 1.0, "test_live_share_groups.py", "coordinator/share/", "assignors/server/simple"
+    ),
+    _with_oracle("live: partitioners", 0.7, "test_live_partitioners.py", "partitioners/"),
+    _with_oracle("live: protocol bytes", 0.5, "test_live_protocol_bytes.py", "wire/"),
+    _with_oracle("live: Kafka Streams", 1.0, "test_live_kafka_streams.py", "streams/", "wire/"),
+    _with_oracle("live: Connect clusters", 1.5, "test_live_connect.py", "connect/"),
+    _with_oracle("live: offsets topic", 0.5, "test_live_offsets_topic.py", "wire/"),
     _live(
         "live: other libraries' assignors",
+        1.5,
         "tests/real/test_client_assignors.py",
         ["clients/", *(f"assignors/{library}/" for library in _LIBRARIES)],
         _PROGRAMS,
     ),
-    _live("invariants", "tests/kafka/assignors/test_invariants.py", ["assignors/"]),
+    _live("invariants", 0.7, "tests/kafka/assignors/test_invariants.py", ["assignors/"]),
     Tier(
-        "brokers", ("tests/real/test_live_cluster.py",), (*_CLUSTERS, "README.md", "docs/live-clusters.md"), always=True
+        "brokers",
+        3.0,
+        ("tests/real/test_live_cluster.py",),
+        (*_CLUSTERS, "README.md", "docs/live-clusters.md"),
+        always=True,
     ),
     Tier(
         "Airflow",
+        2.0,
         ("tests/real/airflow/test_dag.py",),
         (*_HOW_JOBS_RUN, "conf/airflow/", "docs/airflow.md", "requirements-airflow.txt", "rebalance_sim/commands/"),
     ),
     Tier(
         "YARN",
+        1.5,
         ("tests/real/test_yarn.py",),
         (*_HOW_JOBS_RUN, *_PACKING, "docs/clusters.md", "tests/support/yarn/", "tests/support/pom.xml"),
     ),
     Tier(
         "Spark cluster",
+        2.0,
         ("tests/real/test_spark_cluster.py", "tests/real/test_interrupted_runs.py"),
         (*_HOW_JOBS_RUN, *_PACKING),
     ),
     Tier(
         "Spark Connect",
+        1.0,
         ("tests/real/test_spark_connect.py",),
         ("rebalance_sim/api/", "rebalance_sim/report/", *_HOW_JOBS_RUN),
     ),
-    Tier("wheel", ("tests/real/test_wheel.py",), ("pyproject.toml", "conf/", *_HOW_JOBS_RUN, *_PACKING)),
+    Tier("wheel", 1.0, ("tests/real/test_wheel.py",), ("pyproject.toml", "conf/", *_HOW_JOBS_RUN, *_PACKING)),
     Tier(
         "fresh clone",
+        2.5,
         ("tests/real/test_fresh_clone.py", "tests/real/test_preparation.py"),
         ("Makefile", "pyproject.toml", "requirements-java.txt", "docs/audit.md", *_HOW_JOBS_RUN, *_PACKING),
     ),
     Tier(
         "browser",
+        1.0,
         ("tests/real/test_browser.py",),
         ("rebalance_sim/report/", "tests/real/accessibility/", "docs/page", "docs/notebook"),
     ),
     Tier(
         "other libraries on a broker",
+        2.0,
         ("tests/real/test_library_groups.py", "tests/real/test_client_libraries.py"),
         (*_CLUSTERS, *_PROGRAMS, "rebalance_sim/kafka/partitioners/", *_OF_LIBRARIES),
     ),
     Tier(
         "recognized clients on a broker",
+        3.0,
         ("tests/real/test_recognized_clients.py",),
         (
             *(*_CLUSTERS, *_PROGRAMS, *_OF_LIBRARIES),
@@ -158,11 +181,13 @@ TIERS = (
     ),
     Tier(
         "remedies on a broker",
+        3.0,
         ("tests/real/test_remedies.py",),
         (*_CLUSTERS, *_PROGRAMS, *_OF_LIBRARIES, "rebalance_sim/engine/audit/"),
     ),
     Tier(
         "a Connect cluster on a broker",
+        1.0,
         ("tests/real/test_connect_clusters.py",),
         (
             *(*_CLUSTERS, "rebalance_sim/kafka/connect/", "rebalance_sim/sources/connect/"),
@@ -171,6 +196,7 @@ TIERS = (
     ),
     Tier(
         "a streams group on a broker",
+        1.0,
         ("tests/real/test_streams_groups.py",),
         (
             *(*_CLUSTERS, *_PROGRAMS, "rebalance_sim/kafka/assignors/streams/", "rebalance_sim/sources/streams/"),
@@ -179,25 +205,28 @@ TIERS = (
     ),
     Tier(
         "a classic application of Kafka Streams on a broker",
+        1.0,
         ("tests/real/test_streams_applications.py",),
         (
             *(*_CLUSTERS, *_PROGRAMS, "rebalance_sim/kafka/streams/", "rebalance_sim/sources/streams/"),
             *("rebalance_sim/engine/streams/", "rebalance_sim/kafka/wire/streams_protocol.py"),
         ),
     ),
-    Tier("predicted groups on a broker", ("tests/real/test_predicted_groups.py",), _CLUSTERS),
-    Tier("migrations on a broker", ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),
+    Tier("predicted groups on a broker", 1.5, ("tests/real/test_predicted_groups.py",), _CLUSTERS),
+    Tier("migrations on a broker", 2.0, ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),
     Tier(
         "times on a broker",
+        2.0,
         (
             *("tests/real/test_measured_latencies.py", "tests/real/test_measured_times.py"),
             "tests/real/test_turning_points.py",
         ),
         (*_CLUSTERS, "rebalance_sim/kafka/simulation/latencies.py", "rebalance_sim/engine/audit/turning_points.py"),
     ),
-    Tier("an audited cluster", ("tests/real/test_audited_cluster.py", "tests/real/test_audit_news.py"), _CLUSTERS),
+    Tier("an audited cluster", 1.5, ("tests/real/test_audited_cluster.py", "tests/real/test_audit_news.py"), _CLUSTERS),
     Tier(
         "topics of a broker",
+        2.0,
         (
             *("tests/real/test_topic_records.py", "tests/real/test_offsets_topic.py"),
             *("tests/real/test_share_groups.py", "tests/real/test_history.py"),
@@ -210,6 +239,7 @@ TIERS = (
     ),
     Tier(
         "whole runs",
+        2.5,
         (
             "tests/commands/test_audit.py",
             "tests/commands/test_jobs.py",
@@ -228,6 +258,7 @@ TIERS = (
     ),
     Tier(
         "audits",
+        2.5,
         (
             "tests/commands/test_audit_tasks.py",
             "tests/engine/audit/test_audits.py",
@@ -248,6 +279,7 @@ TIERS = (
     ),
     Tier(
         "groups",
+        1.5,
         (
             "tests/api/test_explain.py",
             "tests/commands/test_explain.py",
@@ -267,6 +299,7 @@ TIERS = (
     ),
     Tier(
         "keyed records",
+        1.0,
         (
             "tests/commands/test_partition.py",
             "tests/engine/records/test_client_agreement.py",
@@ -281,6 +314,7 @@ TIERS = (
     ),
     Tier(
         "offsets topic",
+        0.5,
         ("tests/sources/offsets_topic/test_fleet.py", "tests/sources/offsets_topic/test_history.py"),
         (
             "rebalance_sim/kafka/history/",
@@ -291,6 +325,7 @@ TIERS = (
     ),
     Tier(
         "documents",
+        2.0,
         (
             *("tests/api/test_notebooks.py", "tests/engine/runs/test_spark_failures.py"),
             *("tests/test_docstrings.py", "tests/test_documentation.py"),
@@ -307,6 +342,8 @@ class Plan:
 
     in_full: Mapping[Tier, list[str]]
     """Tiers that a change touches, with the changed files on which they depend."""
+    postponed: Mapping[Tier, list[str]]
+    """Those that a change touches, too, and for which there is no time: they wait for the next change."""
     in_part: Sequence[Tier]
     in_turn: Tier | None
     left_out: Sequence[Tier]
@@ -325,25 +362,46 @@ class Plan:
 
     def lines(self) -> list[str]:
         """Return the plan as text."""
-        reasons = {tier.name: f"{files[0]}{_and_others(len(files) - 1)}" for tier, files in self.in_full.items()}
-        lines = [f"  in full: {name} ({reason} changed)" for name, reason in reasons.items()]
+        lines = [f"  in full: {tier.name} ({_names(files)} changed)" for tier, files in self.in_full.items()]
+        lines += [f"  next time: {tier.name} ({_names(files)} changed)" for tier, files in self.postponed.items()]
         lines += [f"  one in {SHARE} cases: {tier.name}" for tier in self.in_part]
         lines += [f"  in full, in turn: {self.in_turn.name}"] if self.in_turn else []
         return [*lines, f"  not this time: {', '.join(tier.name for tier in self.left_out) or 'none'}"]
 
 
-def _and_others(count: int) -> str:
-    return f" and {count} other{'s' if count > 1 else ''}" if count else ""
+def _names(files: Sequence[str]) -> str:
+    others = len(files) - 1
+    return f"{files[0]} and {others} other{'s' if others > 1 else ''}" if others else files[0]
 
 
-def plan(changed: Mapping[str, bool], seed: int, imports: Imports) -> Plan:
-    """Return what runs after a change; the seed decides which of the tiers without a change has its turn."""
-    in_full = {tier: touched for tier in TIERS if (touched := _touched(tier, changed, imports))}
-    rest = [tier for tier in TIERS if tier not in in_full]
-    waiting = [tier for tier in rest if not tier.always]
-    in_turn = waiting[seed % len(waiting)] if waiting else None
-    left_out = [tier for tier in waiting if tier is not in_turn]
-    return Plan(in_full, [tier for tier in rest if tier.always], in_turn, left_out)
+def plan(
+    changed: Mapping[str, bool], seed: int, imports: Imports, waiting: Mapping[str, Mapping[str, bool]] | None = None
+) -> Plan:
+    """Return what runs after a change; the seed decides which of the tiers without a change has its turn.
+
+    ``waiting`` are the names of postponed tiers, each with what has changed since it ran. First come the tiers that
+    this change touches, and of those the postponed ones.
+    """
+    waiting = waiting or {}
+    now = {tier for tier in TIERS if _touched(tier, changed, imports)}
+    of_all = ((tier, _touched(tier, waiting.get(tier.name, changed), imports)) for tier in TIERS)
+    touched = {tier: files for tier, files in of_all if files}
+    in_time = _in_time(sorted(touched, key=lambda tier: (tier not in now, tier.name not in waiting)))
+    in_full = {tier: touched[tier] for tier in TIERS if tier in in_time}
+    postponed = {tier: touched[tier] for tier in TIERS if tier in touched and tier not in in_time}
+    idle = [tier for tier in TIERS if tier not in touched and not tier.always]
+    in_turn = idle[seed % len(idle)] if idle and not postponed else None
+    in_part = [tier for tier in TIERS if tier.always and tier not in in_full]
+    return Plan(in_full, postponed, in_part, in_turn, [tier for tier in idle if tier is not in_turn])
+
+
+def _in_time(tiers: Sequence[Tier]) -> list[Tier]:
+    """Return those that run within the minutes of a change, and the first one in any case."""
+    chosen: list[Tier] = []
+    for tier in tiers:
+        if not chosen or sum(each.minutes for each in (*chosen, tier)) <= MINUTES:
+            chosen.append(tier)
+    return chosen
 
 
 def _touched(tier: Tier, changed: Mapping[str, bool], imports: Imports) -> list[str]:
@@ -362,23 +420,35 @@ def seed_of_tree() -> int:
     return int(git(ROOT, "rev-parse", "HEAD^{tree}")[:8], 16)
 
 
-# ---- The commit with which HEAD is compared
+# ---- The commits with which HEAD is compared
 
 
 def record() -> Path:
-    """Return the file of the commits whose checks have passed on this machine, the last one at the end."""
+    """Return the file of the commits whose checks have passed on this machine, the last one at the end.
+
+    Each line has a commit, and in JSON the postponed tiers with the commits since which they have not run.
+    """
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(caches) / "rebalance_sim" / "ci" / "passed"
 
 
-def base(passed: Sequence[str], root: Path = ROOT) -> tuple[str, str]:
+def last_passed(lines: Sequence[str], root: Path = ROOT) -> tuple[str | None, dict[str, str]]:
+    """Return the last commit before HEAD or HEAD itself that has passed, and the tiers that were postponed then."""
+    history = set(git(root, "rev-list", "HEAD").split())
+    for line in reversed(lines):
+        commit, _, postponed = line.partition(" ")
+        if commit in history:
+            waiting = json.loads(postponed or "{}")
+            return commit, {name: since for name, since in waiting.items() if since in history}
+    return None, {}
+
+
+def base(passed: str | None, root: Path = ROOT) -> tuple[str, str]:
     """Return the commit with which the files are compared, and why that one."""
     if given := os.environ.get("CI_BASE"):
         return git(root, "rev-parse", f"{given}^{{commit}}").strip(), "CI_BASE"
-    history = set(git(root, "rev-list", "HEAD").split())
-    for commit in reversed(passed):
-        if commit in history:
-            return commit, "the last commit that passed on this machine"
+    if passed:
+        return passed, "the last commit that passed on this machine"
     # A change lands when its checks have passed, so what came before HEAD has. CI_BASE names an earlier commit where
     # several land at once.
     before = git(root, "rev-list", "--max-count=1", "--skip=1", "--first-parent", "HEAD").strip()
@@ -395,16 +465,19 @@ def main(arguments: Sequence[str]) -> int:
     if task == "seed":
         print(seed)
         return 0
-    passed = record().read_text().split() if record().exists() else []
-    if task == "passed":
-        if changed_files("HEAD"):
-            print("not recorded as passed: the files are not those of HEAD")
-            return 0
-        record().parent.mkdir(parents=True, exist_ok=True)
-        record().write_text("\n".join([*passed[-100:], git(ROOT, "rev-parse", "HEAD")]))
+    if task == "passed" and changed_files("HEAD"):
+        print("not recorded as passed: the files are not those of HEAD")
         return 0
+    lines = record().read_text().splitlines() if record().exists() else []
+    passed, waiting = last_passed(lines)
     commit, reason = base(passed)
-    planned = plan(changed_files(commit), seed, Imports())
+    planned = plan(changed_files(commit), seed, Imports(), {name: changed_files(it) for name, it in waiting.items()})
+    if task == "passed":
+        postponed = {tier.name: waiting.get(tier.name, commit) for tier in planned.postponed}
+        record().parent.mkdir(parents=True, exist_ok=True)
+        head = git(ROOT, "rev-parse", "HEAD").strip()
+        record().write_text("\n".join([*lines[-100:], f"{head} {json.dumps(postponed)}"]))
+        return 0
     print(f"changes since {commit[:10]} ({reason}) decide what runs:", *planned.lines(), sep="\n", flush=True)
     return _run(planned, seed, arguments[1], arguments[2:]) if task == "run" else 0
 
