@@ -96,6 +96,12 @@ TIERS = (
     _with_oracle("live: classic groups", "test_live_coordinator.py", "coordinator/classic/"),
     _with_oracle("live: consumer-protocol groups", "test_live_consumer_groups.py", "coordinator/"),
     _with_oracle("live: share groups", "test_live_share_groups.py", "coordinator/share/", "assignors/server/simple"),
+    _with_oracle(
+        "live: conversations with streams groups",
+        "test_live_streams_coordinator.py",
+        "coordinator/streams/",
+        "assignors/streams/",
+    ),
     _with_oracle("live: partitioners", "test_live_partitioners.py", "partitioners/"),
     _with_oracle("live: protocol bytes", "test_live_protocol_bytes.py", "wire/"),
     _with_oracle("live: Kafka Streams", "test_live_kafka_streams.py", "streams/", "wire/"),
