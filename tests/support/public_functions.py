@@ -133,10 +133,9 @@ def _of_connect(given: Given) -> DataFrame:
     return sim.simulate_connect(workers, connectors, "rolling-restart", advice=True).connect_advice
 
 
-def _of_streams(given: Given) -> DataFrame:
+def _streams(given: Given) -> list[DataFrame]:
     read = given.topics.sparkSession.read
-    tables = [read.json(str(EXAMPLES / "streams" / f"{name}.json")) for name in ("members", "subtopologies", "topics")]
-    return sim.assign_streams(*tables, joining=1).streams_tasks
+    return [read.json(str(EXAMPLES / "streams" / f"{name}.json")) for name in ("members", "subtopologies", "topics")]
 
 
 def _timed(given: Given) -> DataFrame:
@@ -149,7 +148,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "assign, by an assignor of one's own": lambda given: given.members.transform(
         sim.assign(LastTakesAll.name, given.topics, assignors=[LastTakesAll()])
     ),
-    "assign_streams": _of_streams,
+    "assign_streams": lambda given: sim.assign_streams(*_streams(given), joining=1).streams_tasks,
     "audit": lambda given: sim.audit(given.members, given.topics, given.offsets).verdicts,
     "backtest": lambda given: _past(given).generation_members.transform(sim.backtest()),
     "balance": lambda given: given.members.transform(sim.balance("elected", given.topics)),

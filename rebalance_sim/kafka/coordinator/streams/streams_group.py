@@ -282,6 +282,11 @@ class StreamsGroup:
         times = (*self._sessions.values(), *(ends_ms for ends_ms, _ in self._revocations.values()))
         return min(times if self.delay_ends_ms is None else (*times, self.delay_ends_ms), default=None)
 
+    def is_overdue(self, name: str, now_ms: int) -> bool:
+        """Return whether a member must have revoked its tasks by now, though its session goes on."""
+        ends_ms, epoch = self._revocations.get(name, (now_ms + 1, JOIN_EPOCH))
+        return ends_ms <= now_ms < self._sessions[name] and self.members[name].epoch == epoch
+
     def _end_delay(self, now_ms: int) -> None:
         """Compute the first target assignment, if a topology is configured (``computeDelayedTargetAssignment``)."""
         self.delay_ends_ms = None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 MISSING_SOURCE_TOPICS, MISSING_INTERNAL_TOPICS = "MISSING_SOURCE_TOPICS", "MISSING_INTERNAL_TOPICS"
 INCORRECTLY_PARTITIONED_TOPICS = "INCORRECTLY_PARTITIONED_TOPICS"
+NOT_READY = frozenset({MISSING_SOURCE_TOPICS, MISSING_INTERNAL_TOPICS, INCORRECTLY_PARTITIONED_TOPICS})
 """Why it is not ready (``StreamsGroupHeartbeatResponse.Status``)."""
 
 Task = tuple[str, int]
@@ -34,12 +35,16 @@ class Topology:
         parts = self.subtopologies
         if not all(topic in topics for part in parts.values() for topic in part.sources):
             return ConfiguredTopology({}, MISSING_SOURCE_TOPICS)
-        tasks = {name: max(topics[topic] for topic in part.sources) for name, part in parts.items()}
+        tasks = self.tasks(topics)
         changelogs = [(topic, tasks[name]) for name, part in parts.items() for topic in part.changelogs]
         if any(topics.get(topic, count) != count for topic, count in changelogs):
             return ConfiguredTopology({}, INCORRECTLY_PARTITIONED_TOPICS)
         is_complete = all(topic in topics for topic, _ in changelogs)
         return ConfiguredTopology(tasks) if is_complete else ConfiguredTopology({}, MISSING_INTERNAL_TOPICS)
+
+    def tasks(self, topics: Mapping[str, int]) -> dict[str, int]:
+        """Return the number of tasks of each subtopology; all source topics exist."""
+        return {name: max(topics[topic] for topic in part.sources) for name, part in self.subtopologies.items()}
 
     @property
     def topics(self) -> frozenset[str]:
