@@ -133,9 +133,10 @@ def _of_connect(given: Given) -> DataFrame:
     return sim.simulate_connect(workers, connectors, "rolling-restart", advice=True).connect_advice
 
 
-def _streams(given: Given) -> list[DataFrame]:
-    read = given.topics.sparkSession.read
-    return [read.json(str(EXAMPLES / "streams" / f"{name}.json")) for name in ("members", "subtopologies", "topics")]
+def _streams(given: Given) -> tuple[DataFrame, DataFrame, DataFrame]:
+    read, folder = given.topics.sparkSession.read, EXAMPLES / "streams"
+    members, parts, topics = (read.json(f"{folder}/{name}.json") for name in ("members", "subtopologies", "topics"))
+    return members, parts, topics
 
 
 def _timed(given: Given) -> DataFrame:
@@ -217,6 +218,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "show, assignments": lambda given: sim.show(given.assigned).splitlines(),
     "simulate": lambda given: sim.simulate(given.members, given.topics, "leave").costs,
     "simulate_connect": _of_connect,
+    "simulate_streams": lambda given: sim.simulate_streams(*_streams(given), "leave").costs,
     "simulated_rebalances": lambda given: given.members.transform(sim.simulated_rebalances("leave", given.topics)),
     "spread_keys": lambda given: given.records.transform(sim.spread_keys(6)),
     "strategies_long": lambda given: given.compared.transform(sim.strategies_long),

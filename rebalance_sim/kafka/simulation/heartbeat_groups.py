@@ -526,9 +526,12 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
     # ---- epochs
 
     def _watch(self) -> None:
-        """Look for timers of the coordinator when the first may end: heartbeats only make sessions longer."""
-        due_ms = self._group.next_timer_ms()
-        if due_ms is not None and (self._watched_ms is None or due_ms < self._watched_ms):
+        """Look for ended sessions when the first may end: heartbeats only make them longer."""
+        if self._watched_ms is None:
+            self._look_at(self._group.next_timer_ms())
+
+    def _look_at(self, due_ms: int | None) -> None:
+        if due_ms is not None:
             self._watched_ms = due_ms
             self._at(max(due_ms, self._now), self._look)
 

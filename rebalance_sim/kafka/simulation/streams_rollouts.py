@@ -232,12 +232,16 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
         return before == after
 
     def _have_all(self) -> bool:
-        return all(
-            member.is_reconciled(self._streams.target_epoch)
-            and self._threads[self._by_member[name]].partitions == member.assigned.active
+        return self._streams.is_stable and all(
+            self._threads[self._by_member[name]].partitions == member.assigned.active
             for name, member in self._streams.members.items()
-            if not self._threads[self._by_member[name]].is_lost
         )
+
+    def _watch(self) -> None:
+        """Look earlier if a timer ends before those that are watched: to revoke tasks, or the first assignment's."""
+        due_ms = self._streams.next_timer_ms()
+        if self._watched_ms is None or (due_ms is not None and due_ms < self._watched_ms):
+            self._look_at(due_ms)
 
     def _reason(self, request: StreamsHeartbeat, known: bool) -> EpochReason:
         if request.epoch == LEAVE_EPOCH:
@@ -245,6 +249,9 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
         return EpochReason.TOPICS_CHANGED if known else EpochReason.NEW_MEMBER
 
     def _expire(self) -> None:
+        due_ms = self._streams.next_timer_ms()
+        if due_ms is None or due_ms > self._now:
+            return
         self._overdue = {name for name in self._streams.members if self._streams.is_overdue(name, self._now)}
         super()._expire()
 

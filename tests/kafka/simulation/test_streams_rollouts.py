@@ -112,7 +112,7 @@ def test_a_rolling_restart_raises_the_epoch_twice_for_each_thread(release: str, 
 
 
 def test_the_first_process_of_an_empty_group_waits_for_the_initial_rebalance_delay() -> None:
-    """It waits for its next heartbeat as well: nothing is computed before its second one."""
+    """It learns of its tasks in the first heartbeat after that."""
     events = [happens(ScenarioKind.RESTART, value=10_000)]
     for delay_ms, waits_ms in ((0, 0), (DELAY_MS, BEAT_MS)):
         outcome = simulated(

@@ -40,6 +40,7 @@ ASSIGNMENT_DELAYED, STALE_TOPOLOGY = "ASSIGNMENT_DELAYED", "STALE_TOPOLOGY"
 """What an answer says of the group, or the member, beside what is wrong with the topology."""
 _FIRST_EPOCH = 1
 _NO_VALIDATED_EPOCH = -1
+_NEVER_MS = 2**62
 
 
 class Tasks(NamedTuple):
@@ -189,7 +190,7 @@ class StreamsGroup:
     epoch: int = _FIRST_EPOCH
     target_epoch: int = 0
     members: dict[str, StreamsGroupMember] = field(default_factory=dict)
-    targets: dict[str, Tasks] = field(default_factory=dict)
+    targets: Mapping[str, Tasks] = field(default_factory=dict)
     topology: Topology | None = None
     delay_ends_ms: int | None = None
     """When the initial rebalance delay ends, if it runs."""
@@ -208,6 +209,10 @@ class StreamsGroup:
     _assigned_ms: int | None = None
     _refined: tuple[int, Mapping[str, Tasks]] = _NOTHING_REFINED
     """A target epoch, and by member what it is to have."""
+    _is_stable: bool | None = None
+    """Whether all members have what they get of the target assignment; None if that has to be computed again."""
+    _quiet_until_ms: int = _NEVER_MS
+    """No timer ends before."""
     _sessions: dict[str, int] = field(default_factory=dict)
     """By member, when its session ends without a heartbeat."""
     _revocations: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -226,8 +231,14 @@ class StreamsGroup:
             return "NotReady"
         if self.epoch > self.target_epoch:
             return "Assigning"
-        is_stable = all(member.is_reconciled(self.target_epoch) for member in self.members.values())
-        return "Stable" if is_stable else "Reconciling"
+        return "Stable" if self.is_stable else "Reconciling"
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether all members have what they get of the target assignment."""
+        if self._is_stable is None:
+            self._is_stable = all(member.is_reconciled(self.target_epoch) for member in self.members.values())
+        return self._is_stable
 
     def begin(
         self, members: Mapping[str, StreamsGroupMember], topology: Topology, topics: Mapping[str, int], epoch: int
@@ -243,7 +254,7 @@ class StreamsGroup:
         for name, member in members.items():
             stable = replace(member, epoch=epoch, previous_epoch=epoch, topology_epoch=topology.epoch)
             self._put(name, replace(stable, assigned=self.targets[name]))
-            self._sessions[name] = self.config.group_streams_session_timeout_ms
+            self._begin_session(name, 0)
 
     def see_topics(self, topics: Mapping[str, int]) -> None:
         """Take note of the cluster's topics with their numbers of partitions."""
@@ -265,7 +276,11 @@ class StreamsGroup:
 
     def advance(self, now_ms: int) -> None:
         """Let timers end: sessions, revocations, and the initial rebalance delay."""
-        while (due_ms := self.next_timer_ms()) is not None and due_ms <= now_ms:
+        while self._quiet_until_ms <= now_ms:
+            due_ms = self._first_timer_ms()
+            if due_ms > now_ms:
+                self._quiet_until_ms = due_ms
+                return
             if self.delay_ends_ms == due_ms:
                 self._end_delay(due_ms)
             for name in [name for name, ends_ms in self._sessions.items() if ends_ms == due_ms]:
@@ -278,9 +293,16 @@ class StreamsGroup:
                     self._remove(name)
 
     def next_timer_ms(self) -> int | None:
-        """Return when the next timer ends; None without timers."""
+        """Return a time before which no timer ends; None without timers."""
+        return None if self._quiet_until_ms == _NEVER_MS else self._quiet_until_ms
+
+    def _first_timer_ms(self) -> int:
         times = (*self._sessions.values(), *(ends_ms for ends_ms, _ in self._revocations.values()))
-        return min(times if self.delay_ends_ms is None else (*times, self.delay_ends_ms), default=None)
+        return min(times if self.delay_ends_ms is None else (*times, self.delay_ends_ms), default=_NEVER_MS)
+
+    def _begin_session(self, name: str, now_ms: int) -> None:
+        self._sessions[name] = now_ms + self.config.group_streams_session_timeout_ms
+        self._quiet_until_ms = min(self._quiet_until_ms, self._sessions[name])
 
     def is_overdue(self, name: str, now_ms: int) -> bool:
         """Return whether a member must have revoked its tasks by now, though its session goes on."""
@@ -292,7 +314,7 @@ class StreamsGroup:
         self.delay_ends_ms = None
         if self.members and self.topology and self._configured and self._can_assign(now_ms):
             self.targets = self._new_targets(self.members, self.targets, self.topology, self._configured)
-            self.target_epoch, self._assigned_ms = self.epoch, now_ms
+            self.target_epoch, self._assigned_ms, self._is_stable = self.epoch, now_ms, None
 
     # ---- requests that are refused
 
@@ -361,8 +383,9 @@ class StreamsGroup:
         member = self.members.pop(name)
         self._release(member)
         self._static = {instance: each for instance, each in self._static.items() if each != name}
-        self.targets.pop(name, None)
+        self.targets = {each: tasks for each, tasks in self.targets.items() if each != name}
         self._offsets.pop(name, None)
+        self._is_stable = None
 
     # ---- heartbeats
 
@@ -377,6 +400,7 @@ class StreamsGroup:
         epoch = self.epoch + change.raises
         if not self.members and self.delay_ends_ms is None and self.config.group_streams_initial_rebalance_delay_ms:
             self.delay_ends_ms = now_ms + self.config.group_streams_initial_rebalance_delay_ms
+            self._quiet_until_ms = min(self._quiet_until_ms, self.delay_ends_ms)
         target_epoch, targets = self._target(change, epoch, configured)
         target = self._refined_targets(target_epoch, targets).get(request.member_id, NO_TASKS)
         after = self._reconciled(change.member, target_epoch, target, request.owned)
@@ -386,8 +410,8 @@ class StreamsGroup:
             self._validated = change.topology.epoch if configured.is_ready else _NO_VALIDATED_EPOCH
             self._known = self._topics_of(change.topology)
         if target_epoch > self.target_epoch and self.delay_ends_ms is None:
-            self.targets, self.target_epoch = dict(targets), target_epoch
-        self._sessions[request.member_id] = now_ms + self.config.group_streams_session_timeout_ms
+            self.targets, self.target_epoch, self._is_stable = targets, target_epoch, None
+        self._begin_session(request.member_id, now_ms)
         if not self.exists:
             # What is in memory only belongs to a group that the records of this heartbeat replace.
             self.exists, self._configured, self._refined, self._offsets = True, None, _NOTHING_REFINED, {}
@@ -483,21 +507,17 @@ class StreamsGroup:
             return
         target = self.targets.get(change.request.member_id, NO_TASKS)
         change.raises = change.only_refines = target != change.member.assigned
-        self._refined = self.target_epoch + change.raises, dict(self.targets)
+        self._refined = self.target_epoch + change.raises, self.targets
 
     def _target(self, change: _Change, epoch: int, configured: ConfiguredTopology) -> tuple[int, Mapping[str, Tasks]]:
         """Return the epoch of the target assignment, and the target of each member."""
         if self.delay_ends_ms is not None:
             change.statuses.append(ASSIGNMENT_DELAYED)
             return max(_FIRST_EPOCH, self.target_epoch), {}
-        targets = dict(self.targets)
-        members = {**self.members, change.request.member_id: change.member}
-        if change.replaced is not None:
-            if change.replaced in targets:
-                targets[change.request.member_id] = targets[change.replaced]
-            if change.replaced != change.request.member_id:
-                targets.pop(change.replaced, None)
-                del members[change.replaced]
+        targets = self.targets
+        if change.replaced is not None and change.replaced in targets:
+            others = {name: tasks for name, tasks in targets.items() if name != change.replaced}
+            targets = {**others, change.request.member_id: targets[change.replaced]}
         if self.target_epoch >= epoch:
             return self.target_epoch, targets
         if change.only_refines and self.target_epoch >= self.epoch:
@@ -506,6 +526,8 @@ class StreamsGroup:
             change.statuses.append(ASSIGNMENT_DELAYED)
             return self.target_epoch, targets
         self._assigned_ms = change.now_ms
+        members = {name: member for name, member in self.members.items() if name != change.replaced}
+        members[change.request.member_id] = change.member
         return epoch, self._new_targets(members, targets, change.topology, configured)
 
     def _can_assign(self, now_ms: int) -> bool:
@@ -533,7 +555,7 @@ class StreamsGroup:
         if not self._is_since(StreamsGroupRules.ROLE_CHANGES):
             return targets
         if self._refined[0] != target_epoch:
-            self._refined = target_epoch, dict(targets)
+            self._refined = target_epoch, targets
         return self._refined[1]
 
     # ---- members
@@ -584,14 +606,16 @@ class StreamsGroup:
             target = self.targets.get(change.replaced, NO_TASKS)
             self._forget(change.replaced)
             self._put(name, change.before)
-            self.targets[name] = target
+            self.targets = {**self.targets, name: target}
         if change.member != change.before:
             self._put(name, change.member)
         if after == change.member:
             return
         self._put(name, after)
         if after.state is StreamsMemberState.UNREVOKED_TASKS:
-            self._revocations[name] = change.now_ms + after.rebalance_timeout_ms, after.epoch
+            ends_ms = change.now_ms + after.rebalance_timeout_ms
+            self._revocations[name] = ends_ms, after.epoch
+            self._quiet_until_ms = min(self._quiet_until_ms, ends_ms)
         else:
             self._revocations.pop(name, None)
 
@@ -604,7 +628,7 @@ class StreamsGroup:
                 self._static.pop(before.instance_id, None)
         if member.instance_id is not None:
             self._static[member.instance_id] = name
-        self.members[name] = member
+        self.members[name], self._is_stable = member, None
         for tasks in (member.assigned, member.pending):
             self._active.update(dict.fromkeys(tasks.active, member.process_id))
             for task in tasks.standby:
