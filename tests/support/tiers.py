@@ -181,6 +181,7 @@ TIERS = (
         (
             *(*_CLUSTERS, *_PROGRAMS, "rebalance_sim/kafka/assignors/streams/", "rebalance_sim/sources/streams/"),
             *("rebalance_sim/engine/streams/", "rebalance_sim/kafka/wire/streams_records.py"),
+            *("rebalance_sim/kafka/coordinator/streams/", "rebalance_sim/kafka/simulation/streams_rollouts.py"),
         ),
     ),
     Tier(
