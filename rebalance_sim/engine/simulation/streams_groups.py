@@ -89,7 +89,7 @@ class StreamsRollouts:
         threads, events = self._played(members, version)
         happening = sum(event.kind < ScenarioKind.NEXT_BOUNCE for event in events)
         names = {key: row[key] for key in KEYS} | {"strategy": ELECTED}
-        error = _error(members, row[SUBTOPOLOGIES.name], events, version)
+        error = _error(members, row[SUBTOPOLOGIES.name], events, version) or self._unknown_to_streams
         costs: dict[str, Any] = names | {
             "consumers": len(threads),
             "partitions": sum(part["tasks"] or 0 for part in row[SUBTOPOLOGIES.name]),
@@ -107,6 +107,12 @@ class StreamsRollouts:
         rows = GroupRows(names, [each.name for each in threads], counts, STREAMS_ASSIGNORS[0], outcome)
         is_followed = self.followed is None or row["group_id"] in self.followed
         return rows.tables(costs, happening, is_followed=is_followed)
+
+    @property
+    def _unknown_to_streams(self) -> str | None:
+        """Why no streams group can be simulated: the scenario configures consumers."""
+        configured = [name for name, value in vars(self.scenario.consumers).items() if value is not None]
+        return f"{configured[0]} of consumers is not simulated for streams groups (KIP-1071)" if configured else None
 
     def _played(
         self, members: Sequence[Mapping[str, Any]], version: KafkaVersion

@@ -101,6 +101,13 @@ def test_events_of_subscriptions_are_not_simulated(spark: SparkSession) -> None:
     assert of(found.costs)[0]["error"] == "event subscribe is not simulated for streams groups (KIP-1071)"
 
 
+def test_static_members_are_not_simulated(spark: SparkSession) -> None:
+    topics = table(spark, TOPICS, [{"topic": "orders", "partitions": 4}])
+    members, parts = table(spark, STREAMS_MEMBERS, [*THREADS]), table(spark, SUBTOPOLOGIES, [part("0", "orders")])
+    (costs,) = of(simulate_streams(members, parts, topics, "rolling-restart-static").costs)
+    assert costs["error"] == "static of consumers is not simulated for streams groups (KIP-1071)"
+
+
 def test_the_seed_alone_decides_the_times(spark: SparkSession) -> None:
     first, again, other = (of(simulated(spark, LEAVE, seed=seed).costs) for seed in (0, 0, 1))
     assert first == again != other
