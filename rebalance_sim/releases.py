@@ -263,12 +263,15 @@ class StreamsRules(IntEnum):
 
 
 class StreamsGroupRules(IntEnum):
-    """How the group coordinator reconciles the members of streams groups (KIP-1071); each adds to those before it."""
+    """Rules of the group coordinator for streams groups (KIP-1071); each adds to those before it."""
 
     KIP_1071 = 0
     """A member gives up a task before it gets it in another role (4.1)."""
-    ROLE_CHANGES = 1
-    """It changes the role of a task in place: standby tasks become active, and active ones standby tasks (4.4)."""
+    ASSIGNMENT_INTERVAL = 1
+    """Target assignments are a minimum time apart (4.3)."""
+    ROLE_CHANGES = 2
+    """A member changes the role of a task in place: standby tasks become active, and active ones standby tasks. Members
+    may be static, and report the state on their disks; a group without members needs no target assignment (4.4)."""
 
 
 @dataclass(frozen=True)
@@ -504,6 +507,7 @@ RULE_CHANGES = (
     RuleChange("4.3.0", "KRaftMetadataCache without a set", {"partition_order": PartitionOrder.ASCENDING}),
     RuleChange("4.3.0", "KIP-1263, KIP-1251", {"consumer_groups": ConsumerGroupRules.ASSIGNMENT_INTERVAL}),
     RuleChange("4.3.0", "KAFKA-20291", {"share_groups": ShareGroupRules.ASSIGNMENT_INTERVAL}),
+    RuleChange("4.3.0", "KIP-1263", {"streams_groups": StreamsGroupRules.ASSIGNMENT_INTERVAL}),
     RuleChange("4.4.0", "KAFKA-20442", {"share_groups": ShareGroupRules.EMPTY_GROUPS}),
     RuleChange("4.4.0", "KAFKA-20442, KAFKA-20601", {"consumer_groups": ConsumerGroupRules.EMPTY_GROUPS}),
     RuleChange("4.4.0", "KAFKA-20719, KAFKA-20899", {"streams": StreamsRules.TASK_OFFSETS}),

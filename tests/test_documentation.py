@@ -28,6 +28,7 @@ from rebalance_sim.releases import (
     KafkaStreamsRules,
     KafkaVersion,
     ShareGroupRules,
+    StreamsGroupRules,
     kafka_version,
 )
 from rebalance_sim.sources.scenarios import KEYS, ScenarioFile, scenario_names
@@ -54,7 +55,7 @@ PAGES_OF_OUTPUT = [
     ("report.md", 9, 3),
     ("simulate.md", 5, 23),
     ("share-groups.md", 3, 4),
-    ("streams-groups.md", 3, 9),
+    ("streams-groups.md", 4, 16),
     ("tutorial.md", 0, 27),
 ]
 """Pages whose output is compared, with their number of commands and of shell examples."""
@@ -190,6 +191,7 @@ def test_versions_page_lists_every_rule_and_the_order_of_ties() -> None:
         ("the coordinator", CoordinatorRules),
         ("consumer-protocol groups", ConsumerGroupRules),
         ("share groups", ShareGroupRules),
+        ("streams groups", StreamsGroupRules),
         ("Kafka Streams", KafkaStreamsRules),
     ):
         assert [row[0] for row in table_under(text, f"rules of {kind}")] == [of.name for of in rules]

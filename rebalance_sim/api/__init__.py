@@ -48,7 +48,7 @@ from rebalance_sim.api.simulation import (
     simulated_rebalances,
     timeline,
 )
-from rebalance_sim.api.streams import assign_streams
+from rebalance_sim.api.streams import assign_streams, simulate_streams
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.comparison import changes, distributions, strategies_long
 from rebalance_sim.engine.records.produce_requests import produce_requests
@@ -126,6 +126,7 @@ __all__ = [
     "show",
     "simulate",
     "simulate_connect",
+    "simulate_streams",
     "simulated_rebalances",
     "spread_keys",
     "strategies_long",

@@ -1,18 +1,22 @@
-"""Streams groups (KIP-1071) and classic applications: where the tasks of Kafka Streams run next."""
+"""Streams groups (KIP-1071) and classic applications: where the tasks of Kafka Streams run next, and in a rollout."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypedDict, Unpack
 
 from pyspark.sql import DataFrame
 
 from rebalance_sim.api.groups import clusters_of
 from rebalance_sim.defaults import ACCEPTABLE_RECOVERY_LAG, PROBING_INTERVAL_MS, WARMUP_REPLICAS
+from rebalance_sim.engine.simulation.rollout_rows import SIMULATED
+from rebalance_sim.engine.simulation.streams_groups import StreamsRollouts
 from rebalance_sim.engine.streams.groups import StreamsPlan
 from rebalance_sim.engine.streams.restoration import RestoreSettings
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, union
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
 from rebalance_sim.kafka.brokers import Clusters
+from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.releases import NEWEST
+from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import (
     REJECTS,
     STREAMS_BALANCE,
@@ -21,6 +25,7 @@ from rebalance_sim.tables import (
     STREAMS_TASKS,
     SUBTOPOLOGIES,
     TOPICS,
+    Table,
 )
 
 
@@ -88,11 +93,73 @@ def assign_streams(
             options.get("probing_interval_ms", PROBING_INTERVAL_MS),
         ),
     )
-    fitted = {
+    fitted = _fitted(members, subtopologies, topics)
+    return _outcomes(plan.rows(*fitted.values()), (STREAMS_BALANCE, STREAMS_TASKS, STREAMS_MOVES), fitted)
+
+
+class RolloutOptions(TypedDict, total=False):
+    """The brokers, and what is recorded."""
+
+    standby_replicas: int | None
+    """num.standby.replicas, in place of each group's own."""
+    seed: int
+    """Of the random numbers: member ids, the jitter of the network, the times of heartbeats; 0 by default."""
+    followed: Sequence[str] | None
+    """Groups whose timeline is recorded; None, the default: all."""
+    kafka_version: str | Clusters
+    """Release of the brokers; the newest by default."""
+
+
+def simulate_streams(
+    members: DataFrame,
+    subtopologies: DataFrame,
+    topics: DataFrame,
+    scenario: str | Scenario,
+    **options: Unpack[RolloutOptions],
+) -> Outcomes:
+    """Simulate a scenario for every streams group, by the rules of brokers since 4.2; return all tables of the run.
+
+    An event happens to a process, with all its threads. The tables are those of ``simulate``: ``costs``, ``bounces``,
+    ``rebalances``, ``timeline``, ``owned_partitions``, ``partition_costs`` and ``rejects``; tasks are partitions of
+    their subtopology. Raises UserError for an unknown scenario or version, and for a table without a required column.
+
+    >>> members = spark.createDataFrame(
+    ...     [("app", "m1", "p1"), ("app", "m2", "p2")], "group_id string, member_id string, process_id string"
+    ... )
+    >>> subtopologies = spark.createDataFrame(
+    ...     [("app", "0", ["orders"], True)],
+    ...     "group_id string, subtopology string, topics array<string>, stateful boolean",
+    ... )
+    >>> topics = spark.createDataFrame([("orders", 3)], "topic string, partitions int")
+    >>> run = simulate_streams(members, subtopologies, topics, "leave")
+    >>> run.costs.select("consumers", "partitions", "rebalances", "moved", "stable").show()
+    +---------+----------+----------+-----+------+
+    |consumers|partitions|rebalances|moved|stable|
+    +---------+----------+----------+-----+------+
+    |        2|         3|         1|    2|  true|
+    +---------+----------+----------+-----+------+
+    <BLANKLINE>
+    """
+    followed = options.get("followed")
+    rollouts = StreamsRollouts(
+        clusters_of(options.get("kafka_version", NEWEST)),
+        scenario_of(scenario),
+        options.get("seed", 0),
+        None if followed is None else tuple(followed),
+        options.get("standby_replicas"),
+    )
+    fitted = _fitted(members, subtopologies, topics)
+    return _outcomes(rollouts.rows(*fitted.values()), SIMULATED, fitted)
+
+
+def _fitted(members: DataFrame, subtopologies: DataFrame, topics: DataFrame) -> dict[Table, DataFrame]:
+    return {
         STREAMS_MEMBERS: fit(members, STREAMS_MEMBERS),
         SUBTOPOLOGIES: fit(subtopologies, SUBTOPOLOGIES),
         TOPICS: fit_topics(topics),
     }
-    unusable = union([rejected(rows, table) for table, rows in fitted.items()])
-    tables = {name: outcome(name) for name in (STREAMS_BALANCE.name, STREAMS_TASKS.name, STREAMS_MOVES.name)}
-    return Outcomes(plan.rows(*fitted.values()), {**tables, REJECTS.name: lambda _: unusable})
+
+
+def _outcomes(rows: DataFrame, tables: Sequence[Table], fitted: Mapping[Table, DataFrame]) -> Outcomes:
+    unusable = union([rejected(given, table) for table, given in fitted.items()])
+    return Outcomes(rows, {**{table.name: outcome(table.name) for table in tables}, REJECTS.name: lambda _: unusable})

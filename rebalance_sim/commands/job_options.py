@@ -523,6 +523,21 @@ def _streams(groups: OptionGroups) -> None:
         metavar="MS",
         help=f"probing.rebalance.interval.ms of classic applications (default: {PROBING_INTERVAL_MS})",
     )
+    add(
+        "--scenario",
+        default="",
+        metavar="NAME|FILE",
+        help="the scenario to simulate in every streams group, process by process: a YAML file, or one that simulate "
+        f"has, such as {SCENARIO}",
+    )
+    _settings(groups)
+    groups.output.add_argument(
+        "--timeline",
+        default=NONE,
+        metavar="GROUP,...",
+        help=f"groups whose simulated timeline is recorded: their ids, {ALL} or {NONE} (the default)",
+    )
+    _seed(groups)
     _brokers(groups)
     _output(groups)
 
@@ -843,6 +858,7 @@ JOBS = {
         _streams,
         (
             "--offsets-topic kafka:broker:9092 --topics out/fleet/topics --join 1 --out out/streams",
+            "--offsets-topic kafka:broker:9092 --topics out/fleet/topics --scenario rolling-restart --out out/streams",
             "--streams-members members.json --subtopologies subtopologies.json --topics topics.json --out out/streams",
         ),
     ),

@@ -55,7 +55,7 @@ from rebalance_sim.tables import (
 )
 from rebalance_sim.wording import plural
 
-_STEPS = "scenario"
+STEPS = "scenario"
 _ASSUMED = (
     "network_ms", "network_jitter_ms", "store_ms", "assignor_ms", "revoke_ms", "poll_interval_ms", "start_ms",
 )  # fmt: skip
@@ -88,7 +88,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         seed=options.seed,
         assignors=tuple(own.values()),
         tables=[*written, REJECTS.name],
-        followed=_followed(options),
+        followed=followed_groups(options.timeline, options.follow),
         storms=Storms(*storm_limits(options)),
         offsets=offsets.given if offsets else None,
         **({} if timings is None else {"timings": timings}),
@@ -98,14 +98,14 @@ def run(spark: SparkSession, options: Namespace) -> None:
     tables = run.write_outcomes(simulated, written)
     topics_given = run.number_of(topics)
     simulated.expect_topics(topics_given)
-    rejects = [simulated.rejects, *([offsets.rejects] if offsets else []), _rejected_steps(spark, bad_steps)]
+    rejects = [simulated.rejects, *([offsets.rejects] if offsets else []), rejected_steps(spark, bad_steps)]
     bad = write_rejects(run, union(rejects), options.on_bad_input)
 
     run.count_rows(TOPICS.name, topics_given, simulated.used_topics or 0, bad[TOPICS.name])
     count = run.number_of(members)
     run.count_rows(MEMBERS.name, count, count - bad[MEMBERS.name], bad[MEMBERS.name])
     if scenario.steps or bad_steps:
-        run.count_rows(_STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[_STEPS])
+        run.count_rows(STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[STEPS])
     if events is not None:
         count = run.number_of(events)
         run.count_rows(EVENTS.name, count, count - bad[EVENTS.name], bad[EVENTS.name])
@@ -132,12 +132,11 @@ def _asked(timeline: str) -> list[str]:
     return [] if timeline in (NONE, ALL) else items(timeline)
 
 
-def _followed(options: Namespace) -> tuple[str, ...] | None:
+def followed_groups(timeline: str, follow: str = "") -> tuple[str, ...] | None:
     """Return the groups whose timeline is recorded; None: all."""
-    if options.timeline == ALL:
+    if timeline == ALL:
         return None
-    asked = _asked(options.timeline)
-    return (*asked, options.follow) if options.follow else tuple(asked)
+    return (*_asked(timeline), follow) if follow else tuple(_asked(timeline))
 
 
 def _check_groups(run: Run, options: Namespace, members: DataFrame, events: DataFrame | None) -> None:
@@ -165,8 +164,9 @@ def _log(timeline: DataFrame, group: str) -> list[str]:
     return lines or [f"group {group!r} has no timeline (see error in costs, and rejects)"]
 
 
-def _rejected_steps(spark: SparkSession, bad: list[RejectedStep]) -> DataFrame:
-    rows = [{"table": _STEPS, "row": step.row, "reason": step.reason} for step in bad]
+def rejected_steps(spark: SparkSession, bad: list[RejectedStep]) -> DataFrame:
+    """Return the steps of a scenario that cannot be used as rejects."""
+    rows = [{"table": STEPS, "row": step.row, "reason": step.reason} for step in bad]
     return driver_rows(spark, pa.Table.from_pylist(rows, to_arrow_schema(REJECTS.schema)), REJECTS.schema)
 
 

@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.api.streams import assign_streams
+from rebalance_sim.api.streams import assign_streams, simulate_streams
 from rebalance_sim.commands.brokers import clusters_of, untested_releases
 from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import items
 from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.simulate import STEPS, followed_groups, rejected_steps, simulation_assumptions
+from rebalance_sim.commands.simulation_summary import summarise_costs
 from rebalance_sim.commands.streams_summary import (
     summarise_groups,
     summarise_moves,
@@ -19,12 +21,17 @@ from rebalance_sim.commands.streams_summary import (
     summarise_tasks,
 )
 from rebalance_sim.commands.summary import summarise_run
+from rebalance_sim.commands.validation.streams import scenario_played
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
+from rebalance_sim.engine.simulation.cost_totals import COLUMNS, TOTALS, add_up
+from rebalance_sim.engine.simulation.rollout_rows import SIMULATED
+from rebalance_sim.engine.simulation.streams_groups import ASSUMED_OF_ROLLOUTS
 from rebalance_sim.engine.streams.application import CLASSIC, STREAMS
 from rebalance_sim.engine.streams.classic import ASSUMED_IDS, ASSUMED_OF_CLASSIC
 from rebalance_sim.engine.streams.restoration import ASSUMED_OF_RESTORATION
 from rebalance_sim.engine.tables.inputs import no_rejects, union
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.sources.kafka_tools.capture import frame
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.offsets_topic.dump import open_dump
@@ -32,6 +39,7 @@ from rebalance_sim.sources.streams.stored import read_stored_streams
 from rebalance_sim.sources.streams.stored_groups import ASSUMED
 from rebalance_sim.sources.streams.topology_description import ASSUMED_OF_DESCRIPTIONS, read_topologies
 from rebalance_sim.tables import (
+    COSTS,
     REJECTS,
     STREAMS_BALANCE,
     STREAMS_MEMBERS,
@@ -64,10 +72,14 @@ def run(spark: SparkSession, options: Namespace) -> None:
         probing_interval_ms=options.probing_rebalance_interval_ms,
         kafka_version=clusters,
     )
+    scenario, bad_steps = scenario_played(options)
     run.begin()
     run.report_progress("assigning the tasks of Kafka Streams")
     tables = {name: run.write(name, assigned[name]) for name in _WRITTEN}
-    bad = write_rejects(run, union([assigned[REJECTS.name], source.rejects]), options.on_bad_input)
+    if scenario is not None:
+        tables |= _simulated(run, source, topics, scenario, options)
+    rejects = [assigned[REJECTS.name], source.rejects, rejected_steps(spark, bad_steps)]
+    bad = write_rejects(run, union(rejects), options.on_bad_input)
     unread = Counter({row["table"]: row["count"] for row in source.rejects.groupBy("table").count().collect()})
     if options.offsets_topic:
         run.count_rows(_RECORDS, unread[_RECORDS], 0, unread[_RECORDS])
@@ -76,6 +88,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
         count = run.number_of(rows) + unread[table.name]
         run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
     assumed = _assumed(tables[STREAMS_BALANCE.name], options)
+    if scenario is not None:
+        run.count_rows(STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[STEPS])
+        assumed += [*simulation_assumptions(scenario), ASSUMED_OF_ROLLOUTS]
     run.assumptions = [*source.assumptions, *untested_releases(clusters), *assumed]
     run.finish()
     lines = summarise_groups(tables[STREAMS_BALANCE.name])
@@ -83,7 +98,28 @@ def run(spark: SparkSession, options: Namespace) -> None:
         lines += summarise_restoration(tables[STREAMS_BALANCE.name], options.restore_rate)
         lines += summarise_moves(tables[STREAMS_MOVES.name])
     lines += summarise_tasks(tables[STREAMS_TASKS.name])
+    if scenario is not None:
+        totals = run.map_table(tables[COSTS.name], COLUMNS, add_up, TOTALS)
+        lines += [f"simulated: {scenario.name}", *summarise_costs(totals)]
     print_summary(lines + summarise_run(run))
+
+
+def _simulated(
+    run: Run, source: "Source", topics: DataFrame, scenario: Scenario, options: Namespace
+) -> dict[str, DataFrame]:
+    """Simulate the scenario, and write what it costs."""
+    run.report_progress(f"simulating {scenario.name} in streams groups")
+    simulated = simulate_streams(
+        source.members,
+        source.subtopologies,
+        topics,
+        scenario,
+        standby_replicas=options.standby_replicas,
+        seed=options.seed,
+        followed=followed_groups(options.timeline),
+        kafka_version=clusters_of(options, run.read),
+    )
+    return {table.name: run.write(table.name, simulated[table.name]) for table in SIMULATED}
 
 
 class Source(NamedTuple):

@@ -65,7 +65,7 @@ _MOST = 10**12
 RolloutKind = Deployment | StatefulSet | Drain
 _TAKE_TIME = (
     *("network_ms", "heartbeat_interval_ms", "group_consumer_heartbeat_interval_ms"),
-    "group_share_heartbeat_interval_ms",
+    *("group_share_heartbeat_interval_ms", "group_streams_heartbeat_interval_ms"),
 )
 """Settings that must not be 0: a request that is repeated without delay would never let the clock advance."""
 Natural = Annotated[int, Meta(ge=0, le=_MOST)]

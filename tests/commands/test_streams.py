@@ -70,6 +70,25 @@ def test_restoring_at_a_rate(spark: SparkSession, tmp_path: Path, capsys: pytest
     assert (move["partition"], move["records"], move["begun_ms"], move["moved_ms"]) == (2, 100_000, 0, 0)
 
 
+def test_a_scenario(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A step that cannot be used is rejected; the other one is simulated, beside the assignment."""
+    steps = [{"event": "leave", "at_ms": 10_000, "members": 1}, {"event": "sleep"}]
+    (tmp_path / "steps.yaml").write_text(json.dumps({"steps": steps}))
+    arguments = [*_tables(EXAMPLES), "--scenario", f"{tmp_path}/steps.yaml", "--timeline", "pricing"]
+    arguments += ["--settings", "group_streams_heartbeat_interval_ms=1000", "--seed", "2", "--out", f"{tmp_path}/out"]
+    assert main(["streams", *arguments]) == 0
+    printed = capsys.readouterr().out
+    assert "1 group, 1 rebalance" in printed
+    assert "group_streams_heartbeat_interval_ms 1000" in printed
+    assert "restoring its state takes no time" in printed
+    assert "1 row rejected" in printed
+    (costs,) = spark.read.parquet(f"{tmp_path}/out/costs").collect()
+    assert (costs["consumers"], costs["moved"], costs["stable"]) == (3, 2, True)
+    assert 0 < costs["max_unowned_ms"] <= 1200
+    assert not spark.read.parquet(f"{tmp_path}/out/timeline").isEmpty()
+    assert spark.read.parquet(f"{tmp_path}/out/streams_balance").count() == 1
+
+
 def test_brokers_without_streams_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["streams", *_tables(EXAMPLES), "--kafka-version", "3.9", "--out", f"{tmp_path}/out"]) == 0
     assert "first pricing: the brokers of Kafka 3.9 have no streams groups" in capsys.readouterr().out
@@ -96,6 +115,9 @@ def test_a_topic_without_streams_groups(
         ([*_tables(EXAMPLES), "--restore-rate", "0"], "--restore-rate: 0"),
         ([*_tables(EXAMPLES), "--acceptable-recovery-lag", "-1"], "--acceptable-recovery-lag: -1"),
         ([*_tables(EXAMPLES), "--probing-rebalance-interval-ms", "1"], "--probing-rebalance-interval-ms: 1"),
+        ([*_tables(EXAMPLES), "--settings", "start_ms=5"], "--settings: only allowed with --scenario"),
+        ([*_tables(EXAMPLES), "--scenario", "leave", "--join", "1"], "--scenario: begins with the members that"),
+        ([*_tables(EXAMPLES), "--scenario", "no-such"], "no-such"),
         ([*_tables(EXAMPLES), "--command-config", "a"], "--command-config: only allowed with --offsets-topic kafka:"),
     ],
 )

@@ -19,6 +19,7 @@ from tests.oracle.oracle import (
     SERVER_RULES,
     SERVER_VERSIONS,
     SHARE_GROUP_RELEASES,
+    STREAMS_GROUP_RELEASES,
     VERSIONS,
 )
 from tests.support.batches import Batch
@@ -84,9 +85,10 @@ def _every_change_of_the_coordinators_changes_an_answer() -> None:
     for before, since in pairwise(CONSUMER_GROUP_RELEASES):
         one, other = ([*map(in_words, golden(f"consumer-groups-{release}"))] for release in (before, since))
         assert one != other, since
-    for before, since in pairwise(SHARE_GROUP_RELEASES):
-        pairs = zip(golden(f"share-groups-{before}"), golden(f"share-groups-{since}"), strict=True)
-        assert any(one["groups"] != other["groups"] for one, other in pairs), since
+    for kind, releases in (("share-groups", SHARE_GROUP_RELEASES), ("streams-groups", STREAMS_GROUP_RELEASES)):
+        for before, since in pairwise(releases):
+            pairs = zip(golden(f"{kind}-{before}"), golden(f"{kind}-{since}"), strict=True)
+            assert any(one["groups"] != other["groups"] for one, other in pairs), (kind, since)
 
 
 def _without_skip(answer: JsonObject) -> tuple[list[JsonObject], JsonObject]:

@@ -34,6 +34,7 @@ from tests.oracle.oracle import (
     SERVER_RULES,
     SERVER_VERSIONS,
     SHARE_GROUP_RELEASES,
+    STREAMS_GROUP_RELEASES,
     STREAMS_RECORD_RELEASES,
     STREAMS_RELEASES,
     VERSIONS,
@@ -62,6 +63,7 @@ from tests.oracle.random_cases import (
 from tests.oracle.server_cases import early_server_cases, server_cases
 from tests.oracle.share_group_cases import share_group_cases
 from tests.oracle.streams_cases import agreed, streams_cases
+from tests.oracle.streams_group_cases import streams_group_cases
 from tests.oracle.streams_reconciliation_cases import reconciliation_cases
 from tests.oracle.streams_record_cases import streams_record_cases
 from tests.support.cases import GOLDEN, write_golden
@@ -87,6 +89,7 @@ CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT = 26, 300
 MIGRATION_SEED, MIGRATION_COUNT = 27, 300
 GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT = 31, 60
 SHARE_GROUP_SEED, SHARE_GROUP_COUNT = 32, 200
+STREAMS_GROUP_SEED, STREAMS_GROUP_COUNT = 33, 200
 CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT = 32, 120
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
 KAFKA_STREAMS_SEED, KAFKA_STREAMS_COUNT, KAFKA_STREAMS_RACKS, KAFKA_STREAMS_LEADERS, KAFKA_STREAMS_BYTES = (
@@ -135,6 +138,7 @@ def main() -> None:
     _write_migrations()
     _write_consumer_groups_by_release()
     _write_share_groups_by_release()
+    _write_streams_groups_by_release()
     _write_classic_groups_by_release()
     _write_kafka_streams()
     write_connect_clusters()
@@ -200,6 +204,12 @@ def _write_share_groups_by_release() -> None:
     """Write conversations about share groups, for each release that changes a rule."""
     cases = list(share_group_cases(SHARE_GROUP_SEED, SHARE_GROUP_COUNT))
     _write_by_release("share-groups", cases, {r: coordinator_answers(r, cases) for r in SHARE_GROUP_RELEASES})
+
+
+def _write_streams_groups_by_release() -> None:
+    """Write conversations about streams groups, for each release that changes a rule."""
+    cases = list(streams_group_cases(STREAMS_GROUP_SEED, STREAMS_GROUP_COUNT))
+    _write_by_release("streams-groups", cases, {r: coordinator_answers(r, cases) for r in STREAMS_GROUP_RELEASES})
 
 
 def _write_classic_groups_by_release() -> None:

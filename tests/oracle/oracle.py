@@ -46,6 +46,8 @@ SHARE_GROUP_RELEASES = ("4.0.0", "4.1.0", "4.2.0", "4.3.0", "4.4.0")
 """Releases that change what the coordinator of share groups (KIP-932) answers."""
 STREAMS_RELEASES = ("4.1.2", "4.2.1", "4.2.2", "4.3.1", "4.4.0")
 """Releases with the task assignor of streams groups (KIP-1071), whose rules change with 4.2.0, 4.2.2, 4.3.0 and 4.4."""
+STREAMS_GROUP_RELEASES = ("4.2.0", "4.2.2", "4.3.0", "4.4.0")
+"""Releases that change what the coordinator of streams groups (KIP-1071) answers, or which tasks it assigns."""
 STREAMS_RECORD_RELEASES = ("4.1.2", "4.2.0", "4.3.0", "4.4.0")
 """The releases that add fields to the records of streams groups."""
 CONSUMER_GROUP_RELEASES = ("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.3.0", "4.4.0")
@@ -66,6 +68,8 @@ _ANY = "any"
 _SCALA_COORDINATOR = "kafka-2.4-3.4"
 _COORDINATOR = "kafka-4.x"
 """The modules that are built for each release whose coordinator is asked."""
+_STREAMS_GROUPS = (4, 2)
+"""The first release whose coordinator is asked about streams groups."""
 _CONNECT = "kafka-connect"
 _KAFKA_STREAMS = "kafka-streams"
 """Likewise, for each release whose workers or task assignors are asked."""
@@ -134,7 +138,8 @@ def coordinator_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonO
     """
     numbers = tuple(map(int, release.split(".")))
     if numbers >= (4,):
-        return _answers(release, _built_for(release, _COORDINATOR), cases)
+        streams = ("-Doracle.streams=coordinator-streams",) if numbers >= _STREAMS_GROUPS else ()
+        return _answers(release, _built_for(release, _COORDINATOR, *streams), cases)
     scala = "2.13" if numbers >= (2, 6) else "2.12"
     return _answers(release, _built_for(release, _SCALA_COORDINATOR, f"-Doracle.scala={scala}"), cases)
 

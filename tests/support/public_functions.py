@@ -133,10 +133,10 @@ def _of_connect(given: Given) -> DataFrame:
     return sim.simulate_connect(workers, connectors, "rolling-restart", advice=True).connect_advice
 
 
-def _of_streams(given: Given) -> DataFrame:
-    read = given.topics.sparkSession.read
-    tables = [read.json(str(EXAMPLES / "streams" / f"{name}.json")) for name in ("members", "subtopologies", "topics")]
-    return sim.assign_streams(*tables, joining=1).streams_tasks
+def _streams(given: Given) -> tuple[DataFrame, DataFrame, DataFrame]:
+    read, folder = given.topics.sparkSession.read, EXAMPLES / "streams"
+    members, parts, topics = (read.json(f"{folder}/{name}.json") for name in ("members", "subtopologies", "topics"))
+    return members, parts, topics
 
 
 def _timed(given: Given) -> DataFrame:
@@ -149,7 +149,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "assign, by an assignor of one's own": lambda given: given.members.transform(
         sim.assign(LastTakesAll.name, given.topics, assignors=[LastTakesAll()])
     ),
-    "assign_streams": _of_streams,
+    "assign_streams": lambda given: sim.assign_streams(*_streams(given), joining=1).streams_tasks,
     "audit": lambda given: sim.audit(given.members, given.topics, given.offsets).verdicts,
     "backtest": lambda given: _past(given).generation_members.transform(sim.backtest()),
     "balance": lambda given: given.members.transform(sim.balance("elected", given.topics)),
@@ -218,6 +218,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "show, assignments": lambda given: sim.show(given.assigned).splitlines(),
     "simulate": lambda given: sim.simulate(given.members, given.topics, "leave").costs,
     "simulate_connect": _of_connect,
+    "simulate_streams": lambda given: sim.simulate_streams(*_streams(given), "leave").costs,
     "simulated_rebalances": lambda given: given.members.transform(sim.simulated_rebalances("leave", given.topics)),
     "spread_keys": lambda given: given.records.transform(sim.spread_keys(6)),
     "strategies_long": lambda given: given.compared.transform(sim.strategies_long),

@@ -106,6 +106,13 @@ TIERS = (
     _with_oracle(
         "live: share groups", 1.0, "test_live_share_groups.py", "coordinator/share/", "assignors/server/simple"
     ),
+    _with_oracle(
+        "live: conversations with streams groups",
+        1.0,
+        "test_live_streams_coordinator.py",
+        "coordinator/streams/",
+        "assignors/streams/",
+    ),
     _with_oracle("live: partitioners", 0.7, "test_live_partitioners.py", "partitioners/"),
     _with_oracle("live: protocol bytes", 0.5, "test_live_protocol_bytes.py", "wire/"),
     _with_oracle("live: Kafka Streams", 1.0, "test_live_kafka_streams.py", "streams/", "wire/"),
@@ -201,6 +208,7 @@ TIERS = (
         (
             *(*_CLUSTERS, *_PROGRAMS, "rebalance_sim/kafka/assignors/streams/", "rebalance_sim/sources/streams/"),
             *("rebalance_sim/engine/streams/", "rebalance_sim/kafka/wire/streams_records.py"),
+            *("rebalance_sim/kafka/coordinator/streams/", "rebalance_sim/kafka/simulation/streams_rollouts.py"),
         ),
     ),
     Tier(

@@ -1,11 +1,14 @@
-"""Validate the options of ``streams``."""
+"""Read and validate the options of ``streams``."""
 
 from argparse import Namespace
 
 from rebalance_sim.commands.options import brokers_of, check_at_least, check_between, items
 from rebalance_sim.commands.validation.known_files import KnownFiles
+from rebalance_sim.commands.validation.simulate import with_settings
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.sources.offsets_topic import KAFKA
+from rebalance_sim.sources.scenarios import RejectedStep, read_scenario
 from rebalance_sim.sources.streams.topology_description import read_topologies
 
 _LARGEST_LAG = 2**62
@@ -24,6 +27,7 @@ def validate(options: Namespace, known: KnownFiles) -> None:
         check_at_least("--restore-rate", options.restore_rate, 1)
     check_between("--acceptable-recovery-lag", options.acceptable_recovery_lag, 0, _LARGEST_LAG)
     check_at_least("--probing-rebalance-interval-ms", options.probing_rebalance_interval_ms, _SHORTEST_INTERVAL)
+    scenario_played(options)
     if options.streams_members and not (options.subtopologies or options.topology):
         raise UserError("--streams-members and --subtopologies: give both, or --offsets-topic, which has both")
     if options.subtopologies and options.topology:
@@ -35,3 +39,15 @@ def validate(options: Namespace, known: KnownFiles) -> None:
         known.check_exists("the dump", options.offsets_topic)
     known.check_out(options)
     known.check_tables(options, "streams_members", "subtopologies", "topics", "clusters")
+
+
+def scenario_played(options: Namespace) -> tuple[Scenario | None, list[RejectedStep]]:
+    """Return the scenario with the settings of the options, if there is one, and the steps that cannot be used."""
+    if not options.scenario:
+        if options.settings:
+            raise UserError("--settings: only allowed with --scenario")
+        return None, []
+    if options.leave or options.join:
+        raise UserError("--scenario: begins with the members that there are; --leave and --join change them before")
+    scenario, bad = read_scenario(options.scenario)
+    return with_settings(scenario, options.settings), bad

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
-import mmh3
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +19,7 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.groups.prediction_rows import reject_rows
 from rebalance_sim.engine.simulation.advice import RolloutCosts, advice_rows, may_pay
 from rebalance_sim.engine.simulation.group_events import EventReader, collect_events, rejected_event_rows
+from rebalance_sim.engine.simulation.group_seed import group_seed
 from rebalance_sim.engine.simulation.group_timings import GroupTimings
 from rebalance_sim.engine.simulation.lag_costs import LAGS, affected, collect_lag, lag_cost_rows
 from rebalance_sim.engine.simulation.latency_ranges import Downtime, at_longest
@@ -273,8 +273,7 @@ class Simulations:
     def _seeds(self, batch: SimulationBatch) -> Ints:
         """Return the seeds of the groups' random numbers: functions of the group's name and the run's seed alone."""
         names = zip(batch.batch.clusters.to_pylist(), batch.batch.group_ids.to_pylist(), strict=True)
-        seed = self.seed & 0xFFFFFFFF
-        return np.array([mmh3.hash64(f"{cluster}\0{group}", seed)[0] for cluster, group in names], np.int64)
+        return np.array([group_seed(self.seed, cluster, group) for cluster, group in names], np.int64)
 
     def _followed(self, batch: SimulationBatch) -> Flags:
         if self.followed is None:

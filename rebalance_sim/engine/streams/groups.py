@@ -1,6 +1,6 @@
 """Assigns the tasks of streams groups in Spark's workers, and returns the rows of the output tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import Any
@@ -34,7 +34,7 @@ from rebalance_sim.releases import KafkaVersion, StreamsRules
 from rebalance_sim.tables import STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_MOVES, STREAMS_TASKS, SUBTOPOLOGIES, struct
 
 Rows = list[dict[str, Any]]
-_KEYS = ("cluster", "group_id")
+KEYS = ("cluster", "group_id")
 _SCHEMA = struct({table.name: table.schema for table in (STREAMS_BALANCE, STREAMS_TASKS, STREAMS_MOVES)})
 _COUNTED = ("tasks", "missing", "sources", "changelog_ends")
 _NO_TASKS = "the brokers of Kafka {} have no streams groups"
@@ -60,12 +60,12 @@ class StreamsPlan:
 
     def rows_of(self, members: DataFrame, subtopologies: DataFrame, topics: DataFrame) -> DataFrame:
         """Return the rows of all tables, from the usable rows of inputs."""
-        counted = _with_tasks(subtopologies, topics)
-        groups = _collected(members, STREAMS_MEMBERS.names, "members").join(
-            _collected(counted, [*SUBTOPOLOGIES.names, *_COUNTED], "subtopologies"), [*_KEYS], "full"
+        counted = with_tasks(subtopologies, topics)
+        groups = collected(members, STREAMS_MEMBERS.names, "members").join(
+            collected(counted, [*SUBTOPOLOGIES.names, *_COUNTED], "subtopologies"), [*KEYS], "full"
         )
         return map_batches(
-            groups.select(*_KEYS, *(F.coalesce(name, F.array()).alias(name) for name in ("members", "subtopologies"))),
+            groups.select(*KEYS, *(F.coalesce(name, F.array()).alias(name) for name in ("members", "subtopologies"))),
             self._assign_all,
             _SCHEMA,
         )
@@ -100,12 +100,12 @@ class StreamsPlan:
         rules = self.clusters.of(row["cluster"]).rules().streams
         stays = [
             member
-            for member in sorted(row["members"], key=_join_key)
+            for member in sorted(row["members"], key=join_key)
             if not {member["member_id"], member["process_id"], member["client_id"]}.intersection(self.leaving)
         ]
         standbys = max((part["standby_replicas"] or 0 for part in row["subtopologies"]), default=0)
         return Application(
-            {key: row[key] for key in _KEYS},
+            {key: row[key] for key in KEYS},
             [*(_member(member, rules) for member in stays), *map(_new_member, range(1, self.joining + 1))],
             {part["subtopology"]: (part["tasks"] or 0, part["stateful"]) for part in row["subtopologies"]},
             standbys if self.standby_replicas is None else self.standby_replicas,
@@ -123,34 +123,39 @@ class StreamsPlan:
             return obstacle(group, brokers.clients or brokers.version, version.streams_protocol)
         if not version.streams_assignors:
             return _NO_TASKS.format(brokers.version)
-        missing = next((part["missing"] for part in subtopologies if part["missing"]), None)
-        return None if missing is None else _MISSING.format(missing)
+        return missing_topic(subtopologies)
 
 
-def _with_tasks(subtopologies: DataFrame, topics: DataFrame) -> DataFrame:
+def with_tasks(subtopologies: DataFrame, topics: DataFrame) -> DataFrame:
     """Add the number of tasks of each subtopology, the topics that it reads, and one of them that is missing."""
-    read = subtopologies.select(*_KEYS, "subtopology", F.explode("topics").alias("topic"))
-    patterns = subtopologies.select(*_KEYS, "subtopology", F.explode("topic_patterns").alias("pattern"))
+    read = subtopologies.select(*KEYS, "subtopology", F.explode("topics").alias("topic"))
+    patterns = subtopologies.select(*KEYS, "subtopology", F.explode("topic_patterns").alias("pattern"))
     known = topics.select("cluster", "topic", "partitions")
     matched = patterns.join(known, "cluster").where("topic RLIKE concat('^(?:', pattern, ')$')")
     named = read.join(known, ["cluster", "topic"], "left")
     counted = (
         named.unionByName(matched.drop("pattern"))
-        .groupBy(*_KEYS, "subtopology")
+        .groupBy(*KEYS, "subtopology")
         .agg(
             F.max("partitions").alias("tasks"),
             F.min(F.when(F.col("partitions").isNull(), F.col("topic"))).alias("missing"),
             F.collect_set(F.struct("topic", "partitions")).alias("sources"),
         )
     )
-    changelogs = subtopologies.select(*_KEYS, "subtopology", F.explode("changelogs").alias("topic"))
+    changelogs = subtopologies.select(*KEYS, "subtopology", F.explode("changelogs").alias("topic"))
     ends = (
         changelogs.join(topics.select("cluster", "topic", "end_offsets"), ["cluster", "topic"], "left")
-        .groupBy(*_KEYS, "subtopology")
+        .groupBy(*KEYS, "subtopology")
         .agg(F.collect_list(F.struct("end_offsets")).alias("changelog_ends"))
     )
-    key = [*_KEYS, "subtopology"]
+    key = [*KEYS, "subtopology"]
     return subtopologies.join(counted, key, "left").join(ends, key, "left")
+
+
+def missing_topic(subtopologies: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return that a topic is missing, if one is."""
+    missing = next((part["missing"] for part in subtopologies if part["missing"]), None)
+    return None if missing is None else _MISSING.format(missing)
 
 
 def _ends(subtopologies: Rows) -> dict[Task, int] | None:
@@ -168,12 +173,14 @@ def _ends(subtopologies: Rows) -> dict[Task, int] | None:
     return ends
 
 
-def _collected(rows: DataFrame, names: Sequence[str], name: str) -> DataFrame:
-    columns = [column for column in names if column not in _KEYS]
-    return rows.groupBy(*_KEYS).agg(F.collect_list(F.struct(*columns)).alias(name))
+def collected(rows: DataFrame, names: Sequence[str], name: str) -> DataFrame:
+    """Nest the rows of each group as lists of structs."""
+    columns = [column for column in names if column not in KEYS]
+    return rows.groupBy(*KEYS).agg(F.collect_list(F.struct(*columns)).alias(name))
 
 
-def _join_key(member: dict[str, Any]) -> tuple[bool, int, str]:
+def join_key(member: Mapping[str, Any]) -> tuple[bool, int, str]:
+    """Return what members are sorted by: their order of joining, or else their ids."""
     order = member["join_order"]
     return (order is None, order or 0, member["member_id"])
 

@@ -1,5 +1,6 @@
 """Events of single groups, and the consumers that join during a simulation."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
@@ -93,6 +94,14 @@ class GroupEvents(NamedTuple):
             model._replace(**dict(zip(_OF_ROW, each, strict=True))) for model, each in zip(models, fields, strict=True)
         )
         return [*zip(places.tolist(), events, strict=True)]
+
+    def by_group(self) -> Mapping[int, list[GroupEvent]]:
+        """Return the events of each group in the order in which they happen; none of groups without any."""
+        listed: defaultdict[int, list[tuple[int, int, GroupEvent]]] = defaultdict(list)
+        for kind in ScenarioKind:
+            for place, event in self.of_kind(kind):
+                listed[event.group].append((event.at_ms + event.delay_ms, place, event._replace(kind=kind)))
+        return defaultdict(list, {group: [each[2] for each in sorted(found)] for group, found in listed.items()})
 
     def of_groups(self, kept: Flags, numbers: Ints) -> "GroupEvents":
         """Return the events of the groups that are kept, which get new numbers."""

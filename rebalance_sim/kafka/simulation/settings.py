@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
 from rebalance_sim.kafka.coordinator.share.share_group import ShareConfig
+from rebalance_sim.kafka.coordinator.streams.streams_group import StreamsConfig
 
-_BROKER, _SHARES = BrokerConfig(), ShareConfig()
+_BROKER, _SHARES, _STREAMS = BrokerConfig(), ShareConfig(), StreamsConfig()
 MAX_POLL_INTERVAL_MS = 300_000
 """Default of max.poll.interval.ms."""
 
@@ -30,6 +31,13 @@ class SimulationSettings:
     group_share_heartbeat_interval_ms: int = _SHARES.group_share_heartbeat_interval_ms
     """How often members of a share group send heartbeats; the coordinator sets it (KIP-932)."""
     group_share_session_timeout_ms: int = _SHARES.group_share_session_timeout_ms
+    group_streams_heartbeat_interval_ms: int = _STREAMS.group_streams_heartbeat_interval_ms
+    """How often members of a streams group send heartbeats; the coordinator sets it (KIP-1071)."""
+    group_streams_session_timeout_ms: int = _STREAMS.group_streams_session_timeout_ms
+    group_streams_initial_rebalance_delay_ms: int = _STREAMS.group_streams_initial_rebalance_delay_ms
+    """From the first member of an empty streams group to its target assignment."""
+    group_streams_assignment_interval_ms: int = _STREAMS.group_streams_assignment_interval_ms
+    """The shortest time between two target assignments of a streams group (since 4.3)."""
     enable_auto_commit: bool = True
     """Whether consumers commit their offsets before they revoke partitions."""
     network_ms: int = 1

@@ -77,7 +77,7 @@ def test_a_member_whose_session_ends_leaves_its_partitions_to_the_next_heartbeat
     group.heartbeat(ShareHeartbeat("a", group.members["a"].epoch), 10_000)
     assert {name: len(member.assigned) for name, member in group.members.items()} == {"a": 1, "b": 1}
     epoch = group.epoch
-    assert group.next_expiry_ms() == 50_000
+    assert group.next_timer_ms() == 50_000
     for at_ms in range(15_000, 50_000, 5000):
         assert group.heartbeat(ShareHeartbeat("a", group.members["a"].epoch), at_ms).assigned is None
     group.advance(50_000)

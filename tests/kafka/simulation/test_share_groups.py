@@ -8,9 +8,10 @@ import pytest
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.share.share_group import AssignmentRequest, AssignorError, Partitions
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
+from rebalance_sim.kafka.simulation.heartbeat_groups import RolloutOutcome
 from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
-from rebalance_sim.kafka.simulation.share_groups import ShareOutcome, ShareSetUp, SharingConsumer, simulate_share_group
+from rebalance_sim.kafka.simulation.share_groups import ShareSetUp, SharingConsumer, simulate_share_group
 from rebalance_sim.kafka.simulation.share_targets import ShareTargets
 from rebalance_sim.releases import kafka_version
 from tests.oracle.oracle import SHARE_GROUP_RELEASES
@@ -34,7 +35,7 @@ def simulated(
     assignor: type[ShareTargets] = ShareTargets,
     settings: SimulationSettings | None = None,
     seed: int = 1,
-) -> ShareOutcome:
+) -> RolloutOutcome:
     """Simulate a group of one topic."""
     version = kafka_version(release)
     names = [f"worker-{number}" for number in range(members)]

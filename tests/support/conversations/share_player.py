@@ -57,17 +57,17 @@ class _Assignor:
         }
 
 
-class _Remembered:
+class Remembered:
     """What a member remembers of its answers."""
 
     def __init__(self) -> None:
         self.epoch = self.epoch_before = 0
 
-    def answered(self, answer: ShareAnswer) -> None:
-        if answer.error in _FENCED or answer.epoch < 0:
+    def answered(self, error: Errors, epoch: int) -> None:
+        if error in _FENCED or epoch < 0:
             self.epoch_before, self.epoch = self.epoch, 0
-        elif answer.error is Errors.NONE and answer.epoch != self.epoch:
-            self.epoch_before, self.epoch = self.epoch, answer.epoch
+        elif error is Errors.NONE and epoch != self.epoch:
+            self.epoch_before, self.epoch = self.epoch, epoch
 
     def named(self, epoch: int | str) -> int:
         known = {"next": self.epoch, "before": self.epoch_before, "ahead": self.epoch + 1}
@@ -84,7 +84,7 @@ def share_group_answer(case: JsonObject, version: str) -> JsonObject:
         settings["group_share_max_size"] = config["consumer_group_max_size"]
     assign = _Assignor(version)
     group = ShareGroup(ShareConfig(**settings), kafka_version(version).share_groups, assign)
-    remembered: dict[str, _Remembered] = {}
+    remembered: dict[str, Remembered] = {}
     answers, groups = [], []
     for number, step in enumerate(case["steps"]):
         group.advance(step["at_ms"])
@@ -92,7 +92,7 @@ def share_group_answer(case: JsonObject, version: str) -> JsonObject:
             assign.topics = {name: (topic_id, count) for name, topic_id, count in step["image"]}
             group.see_topics({name: count for name, _, count in step["image"]})
         elif step["request"] == "share_heartbeat":
-            memory = remembered.setdefault(step["member"], _Remembered())
+            memory = remembered.setdefault(step["member"], Remembered())
             subscription = step.get("subscription")
             request = ShareHeartbeat(
                 step["member"],
@@ -100,7 +100,7 @@ def share_group_answer(case: JsonObject, version: str) -> JsonObject:
                 None if subscription is None else frozenset(subscription),
             )
             answer = group.heartbeat(request, step["at_ms"])
-            memory.answered(answer)
+            memory.answered(answer.error, answer.epoch)
             answers.append(_shown_answer(number, step, answer))
         groups.append(_shown_group(group))
     return {"id": case["id"], "answers": answers, "groups": groups}

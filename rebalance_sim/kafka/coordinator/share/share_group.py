@@ -189,9 +189,9 @@ class ShareGroup:
         for member_id in [name for name, member in self.members.items() if member.expires_ms <= now_ms]:
             self._remove(member_id)
         # Sessions only grow longer.
-        self._no_expiry_before_ms = self.next_expiry_ms() or 0
+        self._no_expiry_before_ms = self.next_timer_ms() or 0
 
-    def next_expiry_ms(self) -> int | None:
+    def next_timer_ms(self) -> int | None:
         """Return when the next session ends; None without members."""
         return min((member.expires_ms for member in self.members.values()), default=None)
 

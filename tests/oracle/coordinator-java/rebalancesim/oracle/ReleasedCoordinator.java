@@ -54,6 +54,8 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     private TopicsImage topics = TopicsImage.EMPTY;
     private final CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime;
     private final GroupCoordinatorService service;
+    /** Null until a case asks about streams groups. */
+    private StreamsRequests streams;
 
     ReleasedCoordinator(CoordinatorConfig settings) {
         super(new OffsetsLog());
@@ -121,6 +123,10 @@ final class ReleasedCoordinator extends ServiceCoordinator {
         values.put("group.consumer.assignment.interval.ms", settings.assignmentIntervalOrDefault());
         values.put(GroupCoordinatorConfig.OFFSETS_RETENTION_CHECK_INTERVAL_MS_CONFIG, CoordinatorConfig.NEVER_MS);
         values.put("group.share.assignment.interval.ms", settings.assignmentIntervalOrDefault());
+        values.put("group.streams.assignment.interval.ms", settings.assignmentIntervalOrDefault());
+        values.put("group.streams.initial.rebalance.delay.ms", settings.initialRebalanceDelayOrDefault());
+        values.put("group.streams.max.size", settings.consumerGroupMaxSizeOrDefault());
+        values.put("group.streams.num.standby.replicas", settings.numStandbyReplicasOrDefault());
         values.put("group.share.max.size", settings.consumerGroupMaxSizeOr(200));
         return new AbstractConfig(definition, values, false);
     }
@@ -213,6 +219,14 @@ final class ReleasedCoordinator extends ServiceCoordinator {
                         beaten.heartbeatIntervalMs(), topics.assigned(beaten.assignment()))));
     }
 
+    @Override
+    void streamsHeartbeat(Request request) {
+        if (streams == null) {
+            streams = StreamsRequests.ofRelease();
+        }
+        streams.heartbeat(service, request);
+    }
+
     /** What keeps the states of share partitions: it initializes them at once. Before 4.1 the coordinator has none. */
     private static Object persister() {
         if (Release.isBefore(4, 1)) {
@@ -263,6 +277,9 @@ final class ReleasedCoordinator extends ServiceCoordinator {
         var found = groupOf();
         if (found instanceof ShareGroup group) {
             return ConsumerGroups.shown(group, topics);
+        }
+        if (streams != null && streams.shown(found) != null) {
+            return streams.shown(found);
         }
         return found instanceof org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup group
                 ? ConsumerGroups.shown(group, topics) : null;

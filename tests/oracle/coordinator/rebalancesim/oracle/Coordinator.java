@@ -64,6 +64,11 @@ abstract class Coordinator {
         throw new UnsupportedOperationException("share_heartbeat");
     }
 
+    /** A heartbeat of a member of a streams group (KIP-1071). */
+    void streamsHeartbeat(Request request) {
+        throw new UnsupportedOperationException("streams_heartbeat");
+    }
+
     /** What the cluster's metadata are from now on. */
     void topics(List<CoordinatorStep.Topic> topics) {
         throw new UnsupportedOperationException("topics");
@@ -72,7 +77,7 @@ abstract class Coordinator {
     /** The group as the coordinator keeps it, or null. */
     abstract Group group();
 
-    /** The same where its members follow KIP-848, or some of them, or KIP-932; otherwise null. */
+    /** The same where its members follow KIP-848, or some of them, or KIP-932 or KIP-1071; otherwise null. */
     ConsumerGroup consumerGroup() {
         return null;
     }

@@ -82,6 +82,7 @@ final class CoordinatorAnswers {
             case "fetch" -> coordinator.fetch(request);
             case "consumer_heartbeat" -> coordinator.consumerHeartbeat(request);
             case "share_heartbeat" -> coordinator.shareHeartbeat(request);
+            case "streams_heartbeat" -> coordinator.streamsHeartbeat(request);
             case "topics" -> coordinator.topics(request.step().topicsOfImage());
             case "tick" -> { }
             case "fail_store" -> coordinator.failStore(request.step().errorOrNone());

@@ -7,7 +7,8 @@ record CoordinatorConfig(
         Integer minSessionTimeoutMs,
         Integer maxSessionTimeoutMs,
         Integer consumerGroupMaxSize,
-        Integer assignmentIntervalMs) {
+        Integer assignmentIntervalMs,
+        Integer numStandbyReplicas) {
 
     /** No periodic task of the coordinator's own comes up within a case. */
     static final long NEVER_MS = 1L << 50;
@@ -30,6 +31,10 @@ record CoordinatorConfig(
 
     int assignmentIntervalOrDefault() {
         return assignmentIntervalMs == null ? 1000 : assignmentIntervalMs;
+    }
+
+    int numStandbyReplicasOrDefault() {
+        return numStandbyReplicas == null ? 0 : numStandbyReplicas;
     }
 
     int minSessionTimeoutOrDefault() {

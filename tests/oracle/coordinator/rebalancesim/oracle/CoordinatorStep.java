@@ -5,6 +5,7 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonPrimitive;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
 
@@ -33,12 +34,23 @@ record CoordinatorStep(
         List<String> subscription,
         String serverAssignor,
         JsonElement owned,
-        List<JsonArray> image) {
+        List<JsonArray> image,
+        String processId,
+        Topology topology,
+        boolean onlyJoining,
+        List<JsonArray> taskOffsets) {
 
     record Leaver(JsonPrimitive member, String instanceId) {
     }
 
     record Offset(TopicPartition partition, long offset) {
+    }
+
+    /** The topology of a streams application. */
+    record Topology(int epoch, Map<String, Subtopology> subtopologies) {
+    }
+
+    record Subtopology(List<String> sources, List<String> changelogs) {
     }
 
     record Topic(String name, String id, int partitions) {

@@ -116,6 +116,18 @@ final class Request {
         answer.put("assigned", assigned == null ? null : CoordinatorAnswers.shown(assigned));
     }
 
+    /** `assigned` are tasks; `statuses` is what the answer says of the group beside them. */
+    void answerStreamsHeartbeat(
+            Errors error,
+            String memberId,
+            int epoch,
+            int intervalMs,
+            List<TopicPartition> assigned,
+            List<String> statuses) {
+        answerConsumerHeartbeat(error, memberId, epoch, intervalMs, assigned);
+        answers.get(answers.size() - 1).put("statuses", statuses);
+    }
+
     void answerSync(Errors error, byte[] assignment) {
         noted(error).put("assignment", text(assignment));
     }

@@ -1,0 +1,199 @@
+"""Simulates streams groups (KIP-1071) in Spark's workers, and returns rows of the output tables of simulations.
+
+Processes are what events name; their threads are the consumers. Subtopologies take the place of topics.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.simulation.group_seed import group_seed
+from rebalance_sim.engine.simulation.rollout_rows import SIMULATED, GroupRows, Rows, table_rows
+from rebalance_sim.engine.spark.driver_rows import map_batches
+from rebalance_sim.engine.streams.application import CLASSIC
+from rebalance_sim.engine.streams.groups import KEYS, collected, join_key, missing_topic, with_tasks
+from rebalance_sim.engine.tables.arrow import as_outcome
+from rebalance_sim.engine.tables.inputs import REASON, usable
+from rebalance_sim.kafka.brokers import Clusters
+from rebalance_sim.kafka.coordinator.streams.streams_group import Tasks
+from rebalance_sim.kafka.coordinator.streams.topology import Subtopology, Topology
+from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent
+from rebalance_sim.kafka.simulation.model import ScenarioKind
+from rebalance_sim.kafka.simulation.scenario import Scenario
+from rebalance_sim.kafka.simulation.scenario_events import expand_scenario
+from rebalance_sim.kafka.simulation.streams_rollouts import (
+    SIMULATED_EVENTS,
+    StreamsSetUp,
+    StreamsThread,
+    simulate_streams_group,
+)
+from rebalance_sim.releases import STREAMS_ASSIGNORS, KafkaVersion, StreamsRules
+from rebalance_sim.tables import COSTS, STREAMS_MEMBERS, SUBTOPOLOGIES, struct
+
+ASSUMED_OF_ROLLOUTS = (
+    "a task of a streams group is available as soon as a member has it: restoring its state takes no time; processes "
+    "that start have no state on their disks; changelog topics exist and do not grow; groups begin in epoch 1"
+)
+_SCHEMA = struct({table.name: table.schema for table in SIMULATED})
+_OLD_BROKERS = "streams groups are simulated by the rules of brokers since Kafka 4.2"
+_CLASSIC = "an application over the classic protocol is not simulated"
+_REJECTED = "rejected_members"
+
+
+@dataclass(frozen=True)
+class StreamsRollouts:
+    """What is simulated for every streams group."""
+
+    clusters: Clusters
+    scenario: Scenario
+    seed: int = 0
+    followed: tuple[str, ...] | None = ()
+    """Groups whose timeline is recorded; None: all."""
+    standby_replicas: int | None = None
+    """num.standby.replicas, in place of each group's own."""
+
+    def rows(self, members: DataFrame, subtopologies: DataFrame, topics: DataFrame) -> DataFrame:
+        """Return the rows of all tables, from fitted inputs."""
+        parts = with_tasks(usable(subtopologies), usable(topics))
+        names = ("subtopology", "stateful", "standby_replicas", "tasks", "missing", "sources")
+        lost = members.groupBy(*KEYS).agg(F.count(REASON).cast("int").alias(_REJECTED))
+        groups = (
+            collected(usable(members), STREAMS_MEMBERS.names, "members")
+            .join(collected(parts, [*KEYS, *names], SUBTOPOLOGIES.name), [*KEYS], "left")
+            .join(lost, [*KEYS], "left")
+        )
+        listed = F.coalesce(SUBTOPOLOGIES.name, F.array()).alias(SUBTOPOLOGIES.name)
+        return map_batches(groups.select(*KEYS, "members", listed, _REJECTED), self._simulate, _SCHEMA)
+
+    def _simulate(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows: Rows = defaultdict(list)
+            for row in batch.to_pylist():
+                for name, found in self._tables(row).items():
+                    rows[name] += found
+            for table in SIMULATED:
+                if rows[table.name]:
+                    yield as_outcome(table.name, table_rows(table, rows[table.name]), _SCHEMA)
+
+    def _tables(self, row: Mapping[str, Any]) -> Rows:
+        """Return the rows of one group."""
+        version = self.clusters.of(row["cluster"]).rules()
+        members = sorted(row["members"], key=join_key)
+        threads, events = self._played(members, version)
+        happening = sum(event.kind < ScenarioKind.NEXT_BOUNCE for event in events)
+        names = {key: row[key] for key in KEYS} | {"strategy": ELECTED}
+        error = _error(members, row[SUBTOPOLOGIES.name], events, version) or self._unknown_to_streams
+        costs: dict[str, Any] = names | {
+            "consumers": len(threads),
+            "partitions": sum(part["tasks"] or 0 for part in row[SUBTOPOLOGIES.name]),
+            "events": happening,
+            _REJECTED: row[_REJECTED],
+            "downtimes": [],
+            "error": error,
+        }
+        if error is not None:
+            return {COSTS.name: [costs]}
+        outcome = simulate_streams_group(self._set_up(row, threads, events, version))
+        counts: dict[str, int] = defaultdict(int)
+        for subtopology, _ in outcome.sharing.partitions:
+            counts[subtopology] += 1
+        rows = GroupRows(names, [each.name for each in threads], counts, STREAMS_ASSIGNORS[0], outcome)
+        is_followed = self.followed is None or row["group_id"] in self.followed
+        return rows.tables(costs, happening, is_followed=is_followed)
+
+    @property
+    def _unknown_to_streams(self) -> str | None:
+        """Why no streams group can be simulated: the scenario configures consumers."""
+        configured = [name for name, value in vars(self.scenario.consumers).items() if value is not None]
+        return f"{configured[0]} of consumers is not simulated for streams groups (KIP-1071)" if configured else None
+
+    def _played(
+        self, members: Sequence[Mapping[str, Any]], version: KafkaVersion
+    ) -> tuple[list[StreamsThread], list[GroupEvent]]:
+        """Return the threads of all processes, those that join later last, and the events of the processes."""
+        processes = list(dict.fromkeys(member["process_id"] for member in members))
+        sizes = {name: sum(member["process_id"] == name for member in members) for name in processes}
+
+        def row(_: int, place: int) -> Mapping[str, Any]:
+            return {"threads": sizes[processes[place]], "instance_id": None}
+
+        joining, found = expand_scenario(self.scenario, np.array([len(processes)], np.int32), row)
+        numbers = {name: number for number, name in enumerate(processes)}
+        threads = [
+            StreamsThread(each["member_id"], numbers[each["process_id"]], each["process_id"], _tasks(each, version))
+            for each in members
+        ]
+        for number, process in enumerate(joining, len(processes)):
+            name = process.row["member_id"]
+            threads += [
+                StreamsThread(f"{name}-{thread}", number, name, is_member=False)
+                for thread in range(1, process.row["threads"] + 1)
+            ]
+        return threads, found.by_group()[0]
+
+    def _set_up(
+        self,
+        row: Mapping[str, Any],
+        threads: Sequence[StreamsThread],
+        events: Sequence[GroupEvent],
+        version: KafkaVersion,
+    ) -> StreamsSetUp:
+        topics: dict[str, int] = {}
+        parts: dict[str, Subtopology] = {}
+        for part in row[SUBTOPOLOGIES.name]:
+            sources = {source["topic"]: source["partitions"] for source in part["sources"]}
+            # Known or not, they have as many partitions as there are tasks.
+            changelogs = [f"changelogs of {part['subtopology']}"] if part["stateful"] else []
+            topics |= sources | dict.fromkeys(changelogs, part["tasks"])
+            parts[part["subtopology"]] = Subtopology(tuple(sorted(sources)), tuple(changelogs), part["stateful"])
+        standbys = max((part["standby_replicas"] or 0 for part in row[SUBTOPOLOGIES.name]), default=0)
+        return StreamsSetUp(
+            threads,
+            Topology(0, parts),
+            topics,
+            events,
+            version,
+            self.scenario.settings,
+            standbys if self.standby_replicas is None else self.standby_replicas,
+            group_seed(self.seed, row["cluster"], row["group_id"]),
+        )
+
+
+def _error(
+    members: Sequence[Mapping[str, Any]],
+    subtopologies: Sequence[Mapping[str, Any]],
+    events: Sequence[GroupEvent],
+    version: KafkaVersion,
+) -> str | None:
+    """Return why a group cannot be simulated."""
+    if any(member["protocol"] == CLASSIC for member in members):
+        return _CLASSIC
+    if version.streams < StreamsRules.LEAST_LOADED:
+        return _OLD_BROKERS
+    if not subtopologies:
+        return "its subtopologies are unknown"
+    missing = missing_topic(subtopologies)
+    if missing is not None:
+        return missing
+    names = {kind: name for name, kind in EVENT_KINDS.items()}
+    others = sorted({names[event.kind] for event in events if event.kind not in SIMULATED_EVENTS})
+    return f"event {others[0]} is not simulated for streams groups (KIP-1071)" if others else None
+
+
+def _tasks(member: Mapping[str, Any], version: KafkaVersion) -> Tasks:
+    """Return what the assignor takes into account of a member: its target, or since 4.4 what it has."""
+    has_current = version.streams >= StreamsRules.TASK_OFFSETS and member["current_active"] is not None
+    prefix = "current_" if has_current else ""
+    return Tasks(
+        *(
+            frozenset((task["subtopology"], task["partition"]) for task in member[f"{prefix}{role}"] or ())
+            for role in ("active", "standby")
+        )
+    )

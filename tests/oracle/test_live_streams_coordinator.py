@@ -1,0 +1,24 @@
+"""Fresh random conversations with streams groups (KIP-1071): Kafka's coordinator and the rules agree."""
+
+import pytest
+
+from tests.oracle.oracle import STREAMS_GROUP_RELEASES, coordinator_answers
+from tests.oracle.streams_group_cases import streams_group_cases
+from tests.support.conversations.streams_player import streams_group_answer
+from tests.support.shares import Draws
+
+pytestmark = pytest.mark.oracle
+
+CASES = 1000
+
+
+@pytest.mark.parametrize("release", STREAMS_GROUP_RELEASES)
+def test_streams_groups_are_answered_as_by_kafka(release: str, seed: int, draws: Draws) -> None:
+    cases = list(streams_group_cases(seed, draws(CASES)))
+    different = []
+    for case, answer in zip(cases, coordinator_answers(release, cases), strict=True):
+        theirs = {name: answer[name] for name in ("id", "answers", "groups")}
+        ours = streams_group_answer(case, release)
+        if ours != theirs:
+            different.append((case, theirs, ours))
+    assert different == [], f"seed {seed}"
