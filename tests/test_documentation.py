@@ -54,7 +54,7 @@ PAGES_OF_OUTPUT = [
     ("report.md", 9, 3),
     ("simulate.md", 5, 23),
     ("share-groups.md", 3, 4),
-    ("streams-groups.md", 3, 9),
+    ("streams-groups.md", 4, 9),
     ("tutorial.md", 0, 27),
 ]
 """Pages whose output is compared, with their number of commands and of shell examples."""
@@ -93,7 +93,7 @@ NOT_RUN = {
     "rebalance-sim streams --offsets-topic kafka:HOST:9092": "tests/real/test_streams_groups.py reads it",
     "rebalance-sim streams --streams-members out/fleet": "reads what fleet has read from a broker",
     "rebalance-sim connect --rest-output": "needs the answer of a worker; tests/commands/test_connect.py has one",
-    "kafka-streams-groups.sh": "needs a streams group; tests/sources/kafka_tools/test_listed_groups.py has its output",
+    "kafka-streams-groups.sh": "needs a streams group; tests/real/test_streams_groups.py runs it",
     "rebalance-sim audit --bootstrap-servers HOST:9092 --command-config": "needs a broker",
     "pip install 'rebalance-sim[live]'": "the package is in no registry yet",
     "rebalance-sim partition --topics out/fleet/topics": "needs records that the command before it reads from a broker",
@@ -104,6 +104,7 @@ NOT_RUN = {
     ".venv/bin/spark-submit --master k8s:": "needs a Kubernetes cluster",
     "python -m tests.support.cluster.capture": "takes two minutes and replaces the examples",
     "python -m tests.support.cluster.share_capture": "takes a minute and replaces an example",
+    "python -m tests.support.cluster.streams_capture": "takes a minute and replaces an example",
     ".venv/bin/rebalance-sim history --offsets-topic dumps": "needs a broker; test_history.py merges dumps",
     ".venv/bin/rebalance-sim history --offsets-topic kafka:HOST:9092 --keep": "test_offsets_topic.py runs it",
     "rebalance-sim history --offsets-topic kafka:HOST:9092": "needs a broker; history.md reads a dump",

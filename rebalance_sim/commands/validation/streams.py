@@ -26,12 +26,17 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     check_at_least("--probing-rebalance-interval-ms", options.probing_rebalance_interval_ms, _SHORTEST_INTERVAL)
     if options.streams_members and not (options.subtopologies or options.topology):
         raise UserError("--streams-members and --subtopologies: give both, or --offsets-topic, which has both")
-    if options.subtopologies and options.topology:
-        raise UserError("--subtopologies and --topology: give one of them")
-    read_topologies(items(options.topology) if options.topology else (), options.cluster)
+    check_topology(options)
     if options.command_config and not options.offsets_topic.startswith(KAFKA):
         raise UserError(f"--command-config: only allowed with --offsets-topic {KAFKA}HOST:PORT")
     if options.offsets_topic and not options.offsets_topic.startswith(KAFKA):
         known.check_exists("the dump", options.offsets_topic)
     known.check_out(options)
     known.check_tables(options, "streams_members", "subtopologies", "topics", "clusters")
+
+
+def check_topology(options: Namespace) -> None:
+    """Raise UserError for files with topologies that cannot be read, or that a table is given beside."""
+    if options.subtopologies and options.topology:
+        raise UserError("--subtopologies and --topology: give one of them")
+    read_topologies(items(options.topology) if options.topology else ())

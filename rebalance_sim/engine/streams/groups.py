@@ -21,7 +21,7 @@ from rebalance_sim.engine.streams.application import (
     figures,
     without_figures,
 )
-from rebalance_sim.engine.streams.classic import assign_applications, obstacle
+from rebalance_sim.engine.streams.classic import NO_TOPOLOGY, assign_applications, obstacle
 from rebalance_sim.engine.streams.restoration import Restoration, RestoreSettings, active_stateful, moves
 from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome
 from rebalance_sim.engine.tables.inputs import usable
@@ -123,6 +123,8 @@ class StreamsPlan:
             return obstacle(group, brokers.clients or brokers.version, version.streams_protocol)
         if not version.streams_assignors:
             return _NO_TASKS.format(brokers.version)
+        if not subtopologies:
+            return NO_TOPOLOGY
         missing = next((part["missing"] for part in subtopologies if part["missing"]), None)
         return None if missing is None else _MISSING.format(missing)
 
