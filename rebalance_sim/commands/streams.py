@@ -13,6 +13,7 @@ from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import items
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.streams_summary import (
+    shown_groups,
     summarise_groups,
     summarise_moves,
     summarise_restoration,
@@ -78,11 +79,13 @@ def run(spark: SparkSession, options: Namespace) -> None:
     assumed = _assumed(tables[STREAMS_BALANCE.name], source.members, options)
     run.assumptions = [*source.assumptions, *untested_releases(clusters), *assumed]
     run.finish()
-    lines = summarise_groups(tables[STREAMS_BALANCE.name])
+    balance = tables[STREAMS_BALANCE.name]
+    shown = shown_groups(balance)
+    lines = summarise_groups(balance, shown)
     if options.restore_rate is not None:
-        lines += summarise_restoration(tables[STREAMS_BALANCE.name], options.restore_rate)
-        lines += summarise_moves(tables[STREAMS_MOVES.name])
-    lines += summarise_tasks(tables[STREAMS_TASKS.name])
+        lines += summarise_restoration(balance, shown, options.restore_rate)
+        lines += summarise_moves(tables[STREAMS_MOVES.name], shown)
+    lines += summarise_tasks(tables[STREAMS_TASKS.name], shown)
     print_summary(lines + summarise_run(run))
 
 
