@@ -1,5 +1,6 @@
 """A streams group (KIP-1071) of a real broker: read from __consumer_offsets, and predicted as processes come and go."""
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.api.streams import assign_streams
+from rebalance_sim.sources.kafka_tools.capture import read_capture
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.streams.stored_groups import read_streams_groups
 from rebalance_sim.tables import TOPICS
@@ -25,6 +27,8 @@ from tests.support.rows import table
 pytestmark = pytest.mark.cluster
 
 APPLICATION, TOPIC, PARTITIONS = "totals", "orders", 7
+_MOST_STARTS = 30
+_ROLES = ("active", "standby")
 Tasks = dict[tuple[str, str], frozenset[tuple[str, int]]]
 """By member and role."""
 
@@ -45,6 +49,8 @@ class Stored(NamedTuple):
     members: DataFrame
     subtopologies: DataFrame
     targets: Tasks
+    is_reconciled: bool
+    """Whether all members have their targets."""
 
 
 def stored(spark: SparkSession, broker: Broker) -> Stored:
@@ -53,23 +59,11 @@ def stored(spark: SparkSession, broker: Broker) -> Stored:
     members, subtopologies, rejects = read_streams_groups(spark.createDataFrame(records, OFFSETS_RECORD), "default")
     assert rejects.isEmpty()
     rows = members.collect()
-    listed = [(row["member_id"], role, row[role] or ()) for row in rows for role in ("active", "standby")]
-    return Stored(members, subtopologies, {(member, role): frozenset(map(tuple, of)) for member, role, of in listed})
-
-
-def settled(spark: SparkSession, broker: Broker, processes: int) -> Stored:
-    """Wait until the group has this many processes, whose targets have all tasks and do not change any longer."""
-    seen: list[Stored] = []
-
-    def has_settled() -> bool:
-        seen.append(stored(spark, broker))
-        members = {member for member, _ in seen[-1].targets}
-        active = [task for (_, role), tasks in seen[-1].targets.items() if role == "active" for task in tasks]
-        is_complete = len(members) == processes and len(active) == 2 * PARTITIONS
-        return is_complete and len(seen) > 1 and seen[-2].targets == seen[-1].targets
-
-    until(f"the streams group has {processes} processes", has_settled)
-    return seen[-1]
+    targets, current = (
+        {(row["member_id"], role): frozenset(map(tuple, row[f"{of}{role}"] or ())) for row in rows for role in _ROLES}
+        for of in ("", "current_")
+    )
+    return Stored(members, subtopologies, targets, targets == current)
 
 
 def check_description(spark: SparkSession, broker: Broker, before: Stored) -> None:
@@ -117,33 +111,87 @@ def predicted(spark: SparkSession, broker: Broker, before: Stored, after: Stored
     return {(member, role): frozenset(map(tuple, tasks)) for member, role, tasks in rows}
 
 
+def check_text(spark: SparkSession, broker: Broker, before: Stored, directory: Path) -> None:
+    """Compare what kafka-streams-groups prints with the coordinator's records; hosts are missing."""
+    options = ["--describe", "--all-groups", "--members", "--verbose"]
+    (directory / "members.txt").write_text(broker.tools("kafka-streams-groups", *options, merge_stderr=True))
+    read = read_capture(spark, str(directory))
+    assert read.rejects.isEmpty()
+    assert read.streams_members is not None, read.assumptions
+    roles = ("active", "standby", "current_active", "current_standby")
+    names = ("group_id", "member_id", "process_id", "client_id")
+    printed, records = (
+        rows.select(*names, *(F.array_sort(role).alias(role) for role in roles)).orderBy("member_id").collect()
+        for rows in (read.streams_members, before.members)
+    )
+    assert printed == records
+
+
+class Processes:
+    """The processes of the application, with a thread each, whose random member ids share no bucket.
+
+    In a bucket the join order matters, which no record has.
+    """
+
+    def __init__(self, spark: SparkSession, broker: Broker, directory: Path) -> None:
+        self._spark, self._broker, self._directory = spark, broker, directory
+        self._running: list[ExitStack] = []
+
+    def __enter__(self) -> "Processes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._running:
+            process.close()
+
+    def join(self) -> tuple[Stored | None, Stored]:
+        """Start a process, and another if its member id is in a bucket of others; return the group before and after."""
+        before = self.settled() if self._running else None
+        for _ in range(_MOST_STARTS):
+            folder = Path(tempfile.mkdtemp(dir=self._directory))
+            self._running.append(ExitStack())
+            self._running[-1].enter_context(streams_application(self._broker, APPLICATION, TOPIC, folder, "streams"))
+            after = self.settled()
+            if not share_a_bucket({member for member, _ in after.targets}):
+                return before, after
+            before = self.leave(-1)
+        pytest.fail(f"{_MOST_STARTS} random ids share buckets")
+
+    def leave(self, place: int) -> Stored:
+        """End a process, and return the group after it."""
+        self._running.pop(place).close()
+        return self.settled()
+
+    def settled(self) -> Stored:
+        """Wait until the group has these processes, with all tasks, and their targets do not change any longer."""
+        seen: list[Stored] = []
+
+        def has_settled() -> bool:
+            seen.append(stored(self._spark, self._broker))
+            members = {member for member, _ in seen[-1].targets}
+            active = [task for (_, role), tasks in seen[-1].targets.items() if role == "active" for task in tasks]
+            is_complete = len(members) == len(self._running) and len(active) == (2 * PARTITIONS if members else 0)
+            is_stable = seen[-1].is_reconciled and len(seen) > 1 and seen[-2].targets == seen[-1].targets
+            return is_complete and is_stable
+
+        until(f"the streams group has {len(self._running)} processes", has_settled)
+        return seen[-1]
+
+
 def test_the_target_is_as_predicted_when_processes_come_and_go(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
     """Three processes have fourteen tasks, half of them with a store; two join, and one leaves."""
-    with ExitStack() as stack:
-        stacks: list[ExitStack] = []
-
-        def start() -> None:
-            folder = tmp_path / str(len(stacks))
-            folder.mkdir()
-            stacks.append(stack.enter_context(ExitStack()))
-            stacks[-1].enter_context(streams_application(broker, APPLICATION, TOPIC, folder, "streams"))
-
+    with Processes(spark, broker, tmp_path) as processes:
         for _ in range(3):
-            start()
-        before = settled(spark, broker, 3)
-        assert {row["standby_replicas"] for row in before.subtopologies.collect()} == {1}
-        check_description(spark, broker, before)
-        compared = 0
-        for change, processes in ((start, 4), (start, 5), (stacks[0].close, 4)):
-            change()
-            after = settled(spark, broker, processes)
-            # Where the random ids of two members share a bucket, the join order matters, which no record has.
-            if not share_a_bucket({member for member, _ in (before.targets | after.targets)}):
-                actual = {key: tasks for key, tasks in after.targets.items() if tasks}
-                assert actual == predicted(spark, broker, before, after)
-                compared += 1
-            before = after
-        if not compared:
-            pytest.skip("the random ids of two members share a bucket in every step")
+            _, formed = processes.join()
+        assert {row["standby_replicas"] for row in formed.subtopologies.collect()} == {1}
+        check_description(spark, broker, formed)
+        (tmp_path / "text").mkdir()
+        check_text(spark, broker, formed, tmp_path / "text")
+        steps = [processes.join(), processes.join()]
+        steps.append((steps[-1][1], processes.leave(0)))
+        for before, after in steps:
+            assert before is not None
+            actual = {key: tasks for key, tasks in after.targets.items() if tasks}
+            assert actual == predicted(spark, broker, before, after)
