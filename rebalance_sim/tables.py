@@ -93,6 +93,11 @@ _SIZE = (
 _ELECTED = Column("elected", STRING, "elected protocol, or the coordinator's assignor for a consumer-protocol group")
 _FAILED = Column("failed", INT, "consumers stopped by a fatal Kafka error")
 _EVICTED = Column("evicted", INT, "members the coordinator removes because their session or rebalance timeout expires")
+_EPOCHS = Column(
+    "epochs",
+    INT,
+    "how many of them are epochs of a share group or streams group, in which no member waits for all others; else null",
+)
 _REBALANCE = Column("rebalance", INT, "number of the rebalance, from 1")
 _P99 = "99th percentile, by nearest rank, of the"
 """As ``rebalance_sim.engine.tables.percentiles`` defines it."""
@@ -980,6 +985,7 @@ COSTS = Table(
         Column("partitions", INT, "partitions of the subscribed topics at the end"),
         Column("events", INT, "events of the scenario and the events table that affect the group"),
         Column("rebalances", INT, "rebalances that started"),
+        _EPOCHS,
         Column("completed", INT, "rebalances after which the group was stable"),
         Column(
             "storms",
@@ -1053,6 +1059,7 @@ BOUNCES = Table(
             "time at which all consumers are members and every partition has an owner; null if that never happens",
         ),
         Column("rebalances", INT, "rebalances that started"),
+        _EPOCHS,
         Column("unowned_ms", LONG, "partition-milliseconds without an owner"),
         Column("moved", INT, "times a partition goes to another consumer"),
         Column("moved_back", INT, "of these, times it returns to the previous owner"),

@@ -27,7 +27,8 @@ from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.summary import summarise_read, summarise_run
 from rebalance_sim.commands.timings import read_timings, seen_in
-from rebalance_sim.commands.validation.audit import find_tables, set_tables
+from rebalance_sim.commands.topologies import described_topologies
+from rebalance_sim.commands.validation.audit import check_topologies, find_tables, set_tables
 from rebalance_sim.commands.validation.fleet import has_source
 from rebalance_sim.commands.validation.report import missing_library
 from rebalance_sim.commands.validation.simulate import with_settings
@@ -103,10 +104,15 @@ class _Fleet:
     """Members of applications of Kafka Streams."""
     subtopologies: DataFrame | None
     """Their subtopologies."""
+    assumptions: list[str]
+    """What is assumed of described topologies."""
 
     @classmethod
     def read(cls, run: Run, options: Namespace) -> Self:
         """Read the tables that the options name."""
+        streams = (
+            run.read(STREAMS_MEMBERS, options.streams_members, options.format) if options.streams_members else None
+        )
         return cls(
             run.read(TOPICS, options.topics, options.format),
             run.read(MEMBERS, options.members, options.format),
@@ -117,8 +123,8 @@ class _Fleet:
             read_timings(run, options),
             run.read(WORKERS, options.workers, options.format) if options.workers else None,
             run.read(CONNECTORS, options.connectors, options.format) if options.connectors else None,
-            run.read(STREAMS_MEMBERS, options.streams_members, options.format) if options.streams_members else None,
-            run.read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None,
+            streams,
+            *_subtopologies(run, options, streams),
         )
 
     def count(self, run: Run, used_topics: int, rejected: Mapping[str, int]) -> None:
@@ -202,6 +208,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         *broker_assumptions(rules.clusters, (), written[ELECTIONS.name]),
         *_assumed_of_connect(fleet, scenario),
         *_assumed_of_streams(written),
+        *fleet.assumptions,
     ]
     since = write_news(run, previous, written, thresholds, has_rates=before is not None)
     missing = missing_library()
@@ -224,6 +231,16 @@ def run(spark: SparkSession, options: Namespace) -> None:
     print_summary([*findings, *lag, *_about_history(past, written[VERDICTS.name], read["started"]), *source, *ended])
     _check_complete(unread, options)
     _check_news(since, options)
+
+
+def _subtopologies(run: Run, options: Namespace, members: DataFrame | None) -> tuple[DataFrame | None, list[str]]:
+    """Return the subtopologies of the table and of the files of --topology, and what is assumed of the latter."""
+    table = run.read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None
+    known = None if table is None else fit(table, SUBTOPOLOGIES).select(*SUBTOPOLOGIES.names)
+    described = None if members is None else described_topologies(run, options, members, known)
+    if described is None:
+        return table, []
+    return union([*([] if known is None else [known]), described.subtopologies]), described.assumptions
 
 
 def _offsets_before(run: Run, previous: RecordedRun | None, thresholds: Thresholds) -> tuple[DataFrame, int] | None:
@@ -321,9 +338,11 @@ def _read_source(run: Run, options: Namespace) -> list[Line]:
 
     about = write_fleet(part, Namespace(**vars(options) | {"records_from": None}), begin)
     if SUBTOPOLOGIES.name in part.counts["out"]:
-        # It has those that the options name as well.
+        # From __consumer_offsets, it has those of the table as well.
         options.subtopologies = ""
     set_tables(options, part.out, part.counts["out"])
+    if run.reads_rows:
+        check_topologies(options)
     run.options |= on_record(options)
     return [*about, *(["", "from the source:", *summarise_read(part)] if part.counts["out"].get(REJECTS.name) else [])]
 

@@ -10,7 +10,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from rebalance_sim.api.connect import simulate_connect
 from rebalance_sim.commands.brokers import clusters_of, untested_releases
 from rebalance_sim.commands.connect_assumptions import MEMORY, assumed_of_workers, assumed_times
-from rebalance_sim.commands.connect_summary import summarise_assignments, summarise_costs, summarise_delays
+from rebalance_sim.commands.connect_summary import (
+    shown_clusters,
+    summarise_assignments,
+    summarise_costs,
+    summarise_delays,
+)
 from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.rejects import write_rejects
@@ -72,8 +77,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.assumptions = [*source.assumptions, *untested_releases(clusters), *assumed_of_workers(source.workers)]
     run.assumptions += [MEMORY, *assumed_times(scenario)]
     run.finish()
-    lines = summarise_costs(tables[CONNECT_COSTS.name], tables[CONNECT_REBALANCES.name])
-    lines += summarise_assignments(tables[TASK_ASSIGNMENTS.name])
+    shown = shown_clusters(tables[CONNECT_COSTS.name])
+    lines = summarise_costs(tables[CONNECT_COSTS.name], tables[CONNECT_REBALANCES.name], shown)
+    lines += summarise_assignments(tables[TASK_ASSIGNMENTS.name], shown)
     lines += summarise_delays(tables[CONNECT_ADVICE.name]) if options.advice else []
     print_summary(lines + summarise_run(run))
 

@@ -1,6 +1,8 @@
-"""What ``connect`` prints at the end of a run."""
+"""What ``connect`` prints at the end of a run: the most expensive cluster first, and details of it."""
 
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table
@@ -10,9 +12,14 @@ SHOWN = 10
 """Rows of each table that are printed."""
 
 
-def summarise_costs(costs: DataFrame, rebalances: DataFrame) -> list[Line]:
-    """Return the costs of all clusters, the most expensive first, and the rebalances of the first."""
-    rows = costs.orderBy(F.desc_nulls_last("downtime_ms"), "cluster", "group_id").limit(SHOWN).collect()
+def shown_clusters(costs: DataFrame) -> list[Row]:
+    """Return the most expensive clusters of those that can be simulated."""
+    simulated = costs.where("error IS NULL")
+    return simulated.orderBy(F.desc("downtime_ms"), "cluster", "group_id").limit(SHOWN).collect()
+
+
+def summarise_costs(costs: DataFrame, rebalances: DataFrame, shown: Sequence[Row]) -> list[Line]:
+    """Return the costs of all clusters, and the rebalances of the first that is shown."""
     total = costs.agg(
         F.count("*").alias("clusters"),
         F.sum("rebalances").alias("rebalances"),
@@ -42,7 +49,6 @@ def summarise_costs(costs: DataFrame, rebalances: DataFrame) -> list[Line]:
         "unassigned",
         "stable at",
     )
-    shown = [row for row in rows if row["error"] is None]
     body = [
         (
             *(row["group_id"], row["workers"], row["tasks"], row["rebalances"], row["started"], row["moved"]),
@@ -51,12 +57,15 @@ def summarise_costs(costs: DataFrame, rebalances: DataFrame) -> list[Line]:
         for row in shown
     ]
     lines += [Table.of_clusters(header, body, [row["cluster"] for row in shown])] if body else []
-    return [*lines, *(_rebalances_of(rebalances, shown[0]["cluster"], shown[0]["group_id"]) if shown else [])]
+    return [*lines, *(_rebalances_of(rebalances, shown[0]) if shown else [])]
 
 
-def _rebalances_of(rebalances: DataFrame, cluster: str, group: str) -> list[Line]:
-    of_cluster = rebalances.where((F.col("cluster") == cluster) & (F.col("group_id") == group))
-    rows = of_cluster.orderBy("rebalance").limit(SHOWN).collect()
+def _of_cluster(rows: DataFrame, shown: Row) -> DataFrame:
+    return rows.where((F.col("cluster") == shown["cluster"]) & (F.col("group_id") == shown["group_id"]))
+
+
+def _rebalances_of(rebalances: DataFrame, shown: Row) -> list[Line]:
+    rows = _of_cluster(rebalances, shown).orderBy("rebalance").limit(SHOWN).collect()
     if not rows:
         return []
     header = ("at", "reason", "leader", "workers", "started", "stopped", "unassigned", "next rebalance in")
@@ -67,16 +76,15 @@ def _rebalances_of(rebalances: DataFrame, cluster: str, group: str) -> list[Line
         )
         for row in rows
     ]
-    return [f"rebalances of {group}", Table(header, body)]
+    return [f"rebalances of {shown['group_id']}", Table(header, body)]
 
 
-def summarise_assignments(assignments: DataFrame) -> list[Line]:
-    """Return which connectors and tasks each worker runs at the end, for the first cluster."""
-    first = assignments.select("cluster", "group_id").orderBy("cluster", "group_id").first()
-    if first is None:
+def summarise_assignments(assignments: DataFrame, shown: Sequence[Row]) -> list[Line]:
+    """Return which connectors and tasks each worker runs at the end, for the first cluster that is shown."""
+    if not shown:
         return []
     rows = (
-        assignments.where((F.col("cluster") == first["cluster"]) & (F.col("group_id") == first["group_id"]))
+        _of_cluster(assignments, shown[0])
         .groupBy("worker")
         .agg(
             F.array_sort(F.collect_list(F.when(F.col("task").isNull(), F.col("connector")))).alias("connectors"),
@@ -88,8 +96,10 @@ def summarise_assignments(assignments: DataFrame) -> list[Line]:
         .limit(SHOWN)
         .collect()
     )
+    if not rows:
+        return []
     body = [(row["worker"] or "(none)", ", ".join(row["connectors"]), ", ".join(row["tasks"])) for row in rows]
-    return [f"at the end in {first['group_id']}", Table(("worker", "connectors", "tasks"), body)]
+    return [f"at the end in {shown[0]['group_id']}", Table(("worker", "connectors", "tasks"), body)]
 
 
 def summarise_delays(advice: DataFrame) -> list[Line]:

@@ -310,6 +310,7 @@ def _audit(groups: OptionGroups) -> None:
         help="subtopologies table of these applications; with --offsets-topic that of classic applications, whose "
         "topologies are in no topic",
     )
+    _topology(groups, "of applications whose subtopologies no table has")
     add("--records", default="", metavar="PATH", help="records table: adds findings about keys")
     add(
         PARTITIONS_AFTER,
@@ -452,6 +453,12 @@ def _connect(groups: OptionGroups) -> None:
     _output(groups)
 
 
+def _topology(groups: OptionGroups, whose: str) -> None:
+    groups.input.add_argument(
+        "--topology", default="", metavar="GROUP=FILE,...", help=f"files with the output of Topology.describe() {whose}"
+    )
+
+
 def _streams(groups: OptionGroups) -> None:
     source = groups.input.add_mutually_exclusive_group(required=True)
     source.add_argument("--streams-members", default="", metavar="PATH", help="table of the members of streams groups")
@@ -470,12 +477,7 @@ def _streams(groups: OptionGroups) -> None:
         help="subtopologies table, with --streams-members; with --offsets-topic that of classic applications, whose "
         "topologies Kafka does not store",
     )
-    add(
-        "--topology",
-        default="",
-        metavar="GROUP=FILE,...",
-        help="files with the output of Topology.describe() of applications, in place of --subtopologies",
-    )
+    _topology(groups, "of applications, in place of --subtopologies")
     add("--topics", required=True, metavar="PATH", help="topics table: a subtopology has as many tasks as partitions")
     add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
     add("--command-config", metavar="FILE", help="client properties file for the brokers, as for Kafka's tools")

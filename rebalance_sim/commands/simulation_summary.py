@@ -51,7 +51,7 @@ def _lines_of(row: Mapping[str, Any], prefix: str) -> list[str]:
     groups = plural(row["groups"], "group")
     if not row["affected"]:
         return [f"{prefix}no event affects {groups}; the figures do not include {_them(row['groups'])}"]
-    lines = [f"{prefix}{groups}, {plural(row['rebalances'] or 0, 'rebalance')}"]
+    lines = [f"{prefix}{groups}, {_rebalances(row)}"]
     if row["not_simulated"] < row["groups"]:
         back = f", {row['moved_back']:,} of them back to the previous owner" if row["moved_back"] else ""
         lines += [
@@ -72,6 +72,20 @@ def _lines_of(row: Mapping[str, Any], prefix: str) -> list[str]:
         count = row["not_simulated"]
         lines.append(f"  {plural(count, 'group')} cannot be simulated (see column error of costs)")
     return lines
+
+
+def _rebalances(row: Row | Mapping[str, Any]) -> str:
+    """Return the number of rebalances, and that of the epochs of share groups, which are none.
+
+    >>> _rebalances({"rebalances": 5, "epochs": 2}), _rebalances({"rebalances": 2, "epochs": 2})
+    ('3 rebalances, 2 epochs of share groups', '2 epochs')
+    """
+    epochs = row["epochs"] or 0
+    others = (row["rebalances"] or 0) - epochs
+    if not epochs:
+        return plural(others, "rebalance")
+    counted = plural(epochs, "epoch")
+    return f"{plural(others, 'rebalance')}, {counted} of share groups" if others else counted
 
 
 def _them(count: int) -> str:
@@ -114,6 +128,7 @@ def summarise_bounces(bounces: DataFrame) -> list[str]:
         .agg(
             F.expr("count(*) AS groups"),
             F.expr("sum(rebalances) AS rebalances"),
+            F.expr("sum(epochs) AS epochs"),
             F.expr("sum(moved) AS moved"),
             F.expr(f"avg({_DOWNTIME_MS}) AS mean_ms"),
             p99(_DOWNTIME_MS).alias("p99_ms"),
@@ -131,7 +146,7 @@ def _bounce(row: Row, named: bool) -> str:
     unfinished = f"; not over in {plural(row['unfinished'], 'group')}" if row["unfinished"] else ""
     return (
         f"  {row['strategy'] + ', ' if named else ''}bounce {row['bounce']}: {plural(row['groups'], 'group')}, "
-        f"{plural(row['rebalances'] or 0, 'rebalance')}, {plural(row['moved'] or 0, 'partition move')}, "
+        f"{_rebalances(row)}, {plural(row['moved'] or 0, 'partition move')}, "
         f"downtime per partition of a group: {', '.join(_spread(row))}{unfinished}"
     )
 

@@ -15,12 +15,14 @@ from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.simulate import STEPS, followed_groups, rejected_steps, simulation_assumptions
 from rebalance_sim.commands.simulation_summary import summarise_costs
 from rebalance_sim.commands.streams_summary import (
+    shown_groups,
     summarise_groups,
     summarise_moves,
     summarise_restoration,
     summarise_tasks,
 )
 from rebalance_sim.commands.summary import summarise_run
+from rebalance_sim.commands.topologies import described_topologies
 from rebalance_sim.commands.validation.streams import scenario_played
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.simulation.cost_totals import COLUMNS, TOTALS, add_up
@@ -29,15 +31,13 @@ from rebalance_sim.engine.simulation.streams_groups import ASSUMED_OF_ROLLOUTS
 from rebalance_sim.engine.streams.application import CLASSIC, STREAMS
 from rebalance_sim.engine.streams.classic import ASSUMED_IDS, ASSUMED_OF_CLASSIC
 from rebalance_sim.engine.streams.restoration import ASSUMED_OF_RESTORATION
-from rebalance_sim.engine.tables.inputs import no_rejects, union
+from rebalance_sim.engine.tables.inputs import fit, no_rejects, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
-from rebalance_sim.sources.kafka_tools.capture import frame
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.offsets_topic.dump import open_dump
 from rebalance_sim.sources.streams.stored import read_stored_streams
 from rebalance_sim.sources.streams.stored_groups import ASSUMED
-from rebalance_sim.sources.streams.topology_description import ASSUMED_OF_DESCRIPTIONS, read_topologies
 from rebalance_sim.tables import (
     COSTS,
     REJECTS,
@@ -50,6 +50,7 @@ from rebalance_sim.tables import (
 )
 
 _RECORDS = "offsets_topic"
+_UNORDERED = f"join_order IS NULL AND coalesce(protocol, '{STREAMS}') = '{STREAMS}'"
 _WRITTEN = (STREAMS_BALANCE.name, STREAMS_TASKS.name, STREAMS_MOVES.name)
 
 
@@ -87,17 +88,19 @@ def run(spark: SparkSession, options: Namespace) -> None:
     for table, rows in given.items():
         count = run.number_of(rows) + unread[table.name]
         run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
-    assumed = _assumed(tables[STREAMS_BALANCE.name], options)
+    assumed = _assumed(tables[STREAMS_BALANCE.name], source.members, options)
     if scenario is not None:
         run.count_rows(STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[STEPS])
         assumed += [*simulation_assumptions(scenario), ASSUMED_OF_ROLLOUTS]
     run.assumptions = [*source.assumptions, *untested_releases(clusters), *assumed]
     run.finish()
-    lines = summarise_groups(tables[STREAMS_BALANCE.name])
+    balance = tables[STREAMS_BALANCE.name]
+    shown = shown_groups(balance)
+    lines = summarise_groups(balance, shown)
     if options.restore_rate is not None:
-        lines += summarise_restoration(tables[STREAMS_BALANCE.name], options.restore_rate)
-        lines += summarise_moves(tables[STREAMS_MOVES.name])
-    lines += summarise_tasks(tables[STREAMS_TASKS.name])
+        lines += summarise_restoration(balance, shown, options.restore_rate)
+        lines += summarise_moves(tables[STREAMS_MOVES.name], shown)
+    lines += summarise_tasks(tables[STREAMS_TASKS.name], shown)
     if scenario is not None:
         totals = run.map_table(tables[COSTS.name], COLUMNS, add_up, TOTALS)
         lines += [f"simulated: {scenario.name}", *summarise_costs(totals)]
@@ -135,32 +138,34 @@ def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
     if options.streams_members:
         members = run.read(STREAMS_MEMBERS, options.streams_members, options.format)
         assumed = earlier_assumptions(spark, options.streams_members)
-        given = _given_subtopologies(spark, run, options)
+        given, described = _given_subtopologies(run, options, members)
         assert given is not None
-        return Source(members, given, no_rejects(spark), assumed)
+        return Source(members, given, no_rejects(spark), assumed + described)
     properties = dict(read_client_properties(options.command_config)) if options.command_config else None
     dump = open_dump(spark, options.offsets_topic, properties)
     if dump.lines is not None:
         raise UserError("--offsets-topic: text does not have the tasks of members; give Parquet, or kafka:HOST:PORT")
     stored = read_stored_streams(dump.records, options.cluster)
-    given = _given_subtopologies(spark, run, options)
-    return Source(*(stored if given is None else stored.with_subtopologies(given)), [])
+    given, described = _given_subtopologies(run, options, stored.members, stored.subtopologies)
+    return Source(*(stored if given is None else stored.with_subtopologies(given)), described)
 
 
-def _given_subtopologies(spark: SparkSession, run: Run, options: Namespace) -> DataFrame | None:
-    """Return the subtopologies of the table or of the files that the options name; None without any."""
-    if options.topology:
-        rows = read_topologies(items(options.topology), options.cluster)
-        return frame(spark, SUBTOPOLOGIES, (tuple(map(row.get, SUBTOPOLOGIES.schema.names)) for row in rows))
-    return run.read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None
+def _given_subtopologies(
+    run: Run, options: Namespace, members: DataFrame, stored: DataFrame | None = None
+) -> tuple[DataFrame | None, list[str]]:
+    """Return the subtopologies of the table or of the files that the options name, and what is assumed of them."""
+    described = described_topologies(run, options, members, stored)
+    if described is not None:
+        return described
+    return run.read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None, []
 
 
-def _assumed(balance: DataFrame, options: Namespace) -> list[str]:
+def _assumed(balance: DataFrame, members: DataFrame, options: Namespace) -> list[str]:
     """Return what is assumed of the groups that have an assignment, by their protocol."""
     assigned = balance.where("error IS NULL")
     protocols = {row["protocol"] for row in assigned.select("protocol").distinct().collect()}
-    of_groups = [ASSUMED] if options.offsets_topic and STREAMS in protocols else []
+    is_unordered = STREAMS in protocols and not usable(fit(members, STREAMS_MEMBERS)).where(_UNORDERED).isEmpty()
+    of_groups = [ASSUMED] if is_unordered else []
     of_classic = [ASSUMED_OF_CLASSIC, *([ASSUMED_IDS] if options.join else [])] if CLASSIC in protocols else []
-    described = [ASSUMED_OF_DESCRIPTIONS] if options.topology else []
     is_timed = not assigned.where("restored_ms IS NOT NULL").isEmpty()
-    return of_groups + of_classic + described + ([ASSUMED_OF_RESTORATION] if is_timed else [])
+    return of_groups + of_classic + ([ASSUMED_OF_RESTORATION] if is_timed else [])

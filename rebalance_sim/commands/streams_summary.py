@@ -1,9 +1,12 @@
-"""What ``streams`` prints at the end of a run."""
+"""What ``streams`` prints at the end of a run: all tables have the groups in one order."""
+
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table
+from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.engine.streams.application import STREAMS
 from rebalance_sim.wording import duration, plural
 
@@ -11,8 +14,18 @@ SHOWN = 10
 """Rows of each table that are printed."""
 
 
-def summarise_groups(balance: DataFrame) -> list[Line]:
-    """Return the figures of all groups, those that restore most state first."""
+def shown_groups(balance: DataFrame) -> list[Row]:
+    """Return the first groups with an assignment: those that are stable or restored last, then those that restore most.
+
+    The times are null without a restore rate.
+    """
+    order = F.col("restored_ms").isNull(), F.desc_nulls_first("stable_ms"), F.desc("restored_ms")
+    assigned = balance.where("error IS NULL").orderBy(*order, F.desc("restored"), F.desc("moved"), *_KEYS)
+    return assigned.limit(SHOWN).collect()
+
+
+def summarise_groups(balance: DataFrame, shown: Sequence[Row]) -> list[Line]:
+    """Return the figures of all groups."""
     total = balance.agg(
         F.count_if(F.expr("protocol = 'streams'")).alias("groups"),
         F.count_if(F.expr("protocol = 'classic'")).alias("classic"),
@@ -26,9 +39,7 @@ def summarise_groups(balance: DataFrame) -> list[Line]:
         f"{_kinds(total)}, {plural(total['tasks'] or 0, 'task')}; the state of "
         f"{plural(total['restored'] or 0, 'active task')} is restored from changelog topics"
     ]
-    rows = balance.orderBy("error", F.desc("restored"), F.desc("moved"), "cluster", "group_id").limit(SHOWN).collect()
     header = ("group", "members", "processes", "tasks", "standbys", "moved", "restored", "standbys started", "active")
-    shown = [row for row in rows if row["error"] is None]
     body = [
         (
             *(row["group_id"], row["members"], row["processes"], row["tasks"], row["standby_replicas"], row["moved"]),
@@ -42,7 +53,7 @@ def summarise_groups(balance: DataFrame) -> list[Line]:
             f"  a probing rebalance follows in {plural(total['probing'], 'application')}, after "
             "probing.rebalance.interval.ms: tasks move when their standby tasks have caught up"
         )
-    failed = balance.where("error IS NOT NULL").orderBy("cluster", "group_id").first()
+    failed = balance.where("error IS NOT NULL").orderBy(*_KEYS).first()
     if failed is not None:
         lines.append(
             f"  {plural(total['failed'], 'group has', 'groups have')} no assignment, first {failed['group_id']}: "
@@ -51,11 +62,9 @@ def summarise_groups(balance: DataFrame) -> list[Line]:
     return lines
 
 
-def summarise_restoration(balance: DataFrame, rate: int) -> list[Line]:
-    """Return how long state is restored, of the groups that take longest until their tasks stop moving."""
-    assigned = balance.where("error IS NULL")
-    known = assigned.where("restored_ms IS NOT NULL")
-    rows = known.orderBy(*map(F.desc_nulls_first, _LONGEST), "cluster", "group_id").limit(SHOWN).collect()
+def summarise_restoration(balance: DataFrame, shown: Sequence[Row], rate: int) -> list[Line]:
+    """Return how long state is restored."""
+    rows = [row for row in shown if row["restored_ms"] is not None]
     lines: list[Line] = []
     if rows:
         header = ("group", "active tasks restore", "until", "probing rebalances", "last task moves")
@@ -67,7 +76,7 @@ def summarise_restoration(balance: DataFrame, rate: int) -> list[Line]:
             f"restoring {plural(rate, 'record')} per second and thread, from the next rebalance on",
             Table.of_clusters(header, body, [row["cluster"] for row in rows]),
         ]
-    unknown = assigned.where("restored_ms IS NULL").orderBy("cluster", "group_id")
+    unknown = balance.where("error IS NULL AND restored_ms IS NULL").orderBy(*_KEYS)
     first = unknown.first()
     if first is not None:
         lines.append(
@@ -76,9 +85,6 @@ def summarise_restoration(balance: DataFrame, rate: int) -> list[Line]:
             "topics in the topics table"
         )
     return lines
-
-
-_LONGEST = ("stable_ms", "restored_ms")
 
 
 def _stability(row: Row) -> tuple[str | int, str]:
@@ -92,14 +98,14 @@ def _after(milliseconds: int | None) -> str:
     return "unknown" if milliseconds is None else "at once" if milliseconds == 0 else f"after {duration(milliseconds)}"
 
 
-def summarise_moves(moves: DataFrame) -> list[Line]:
+def summarise_moves(moves: DataFrame, shown: Sequence[Row]) -> list[Line]:
     """Return the tasks that move in the first group of which that is known."""
-    known = moves.where("restored_ms IS NOT NULL")
-    first = known.select("cluster", "group_id").orderBy("cluster", "group_id").first()
+    known = where_in(moves.where("restored_ms IS NOT NULL"), "group_id", [row["group_id"] for row in shown])
+    moving = {(row["cluster"], row["group_id"]) for row in known.select(*_KEYS).distinct().collect()}
+    first = next((row for row in shown if (row["cluster"], row["group_id"]) in moving), None)
     if first is None:
         return []
-    of_group = known.where((F.col("cluster") == first["cluster"]) & (F.col("group_id") == first["group_id"]))
-    rows = of_group.orderBy("moved_ms", "subtopology", "partition").limit(SHOWN).collect()
+    rows = _of_group(known, first).orderBy("moved_ms", "subtopology", "partition").limit(SHOWN).collect()
     header = ("task", "from", "to", "restores", "from then on", "warm", "active there")
     body = [
         (
@@ -121,14 +127,14 @@ def _kinds(total: Row) -> str:
     return ", ".join([*groups, *classic])
 
 
-def summarise_tasks(tasks: DataFrame) -> list[Line]:
-    """Return the tasks of each member of the first group."""
-    first = tasks.select("cluster", "group_id").orderBy("cluster", "group_id").first()
+def summarise_tasks(tasks: DataFrame, shown: Sequence[Row]) -> list[Line]:
+    """Return the tasks of each member of the first group that has some."""
+    first = next((row for row in shown if row["tasks"]), None)
     if first is None:
         return []
     named = F.concat_ws("_", "subtopology", "partition")
     rows = (
-        tasks.where((F.col("cluster") == first["cluster"]) & (F.col("group_id") == first["group_id"]))
+        _of_group(tasks, first)
         .groupBy("process_id", "member_id")
         .agg(*(F.array_sort(F.collect_list(F.when(F.col("role") == role, named))).alias(role) for role in _ROLES))
         .orderBy("process_id", "member_id")
@@ -140,3 +146,8 @@ def summarise_tasks(tasks: DataFrame) -> list[Line]:
 
 
 _ROLES = ("active", "standby")
+_KEYS = ("cluster", "group_id")
+
+
+def _of_group(rows: DataFrame, group: Row) -> DataFrame:
+    return rows.where((F.col("cluster") == group["cluster"]) & (F.col("group_id") == group["group_id"]))

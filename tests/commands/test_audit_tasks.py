@@ -64,8 +64,58 @@ def test_an_audit_of_the_offsets_topic_judges_its_classic_applications(
     page = (tmp_path / "with/report.html").read_text()
     assert "Processes and threads" in page
 
+    described = "Sub-topology: 0\nSource: s (topics: [orders])\nProcessor: p (stores: [sums])\n"
+    (tmp_path / "topology.txt").write_text(described)
+    given = ["--topology", f"totals={tmp_path}/topology.txt", "--out", f"{tmp_path}/described"]
+    assert main([*arguments, *given]) == 0
+    assert "4 stateful tasks restore state" in capsys.readouterr().out
+    same, found = (
+        sorted(map(str, spark.read.parquet(f"{tmp_path}/{name}/findings").collect())) for name in ("with", "described")
+    )
+    assert found == same
+    assert "very store in a description of a topology" in (tmp_path / "described/report.html").read_text()
 
-def test_connectors_and_topologies_need_members(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+
+@pytest.mark.scale
+def test_an_audit_of_printed_streams_groups_needs_their_topology(
+    spark: SparkSession, small_runs: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without it, only what threads have now is judged; standby replicas are those that tasks have."""
+    arguments = ["audit", "--kafka-tools", f"{EXAMPLES}/streams-4.3.1", "--out", f"{tmp_path}/out"]
+    assert main(arguments) == 0
+    notes = spark.read.parquet(f"{tmp_path}/out/findings").where("kind = 'other-kind-of-group'")
+    (note,) = notes.where("group_id = 'totals'").collect()
+    assert "no assignment is predicted: no topology: give --subtopologies" in note["description"]
+    capsys.readouterr()
+    assert main([*arguments, "--topology", f"totals={EXAMPLES}/streams-4.3.1.topology.txt"]) == 0
+    findings = {row["kind"]: row for row in spark.read.parquet(f"{tmp_path}/out/findings").collect()}
+    assert "no-standby-replicas" not in findings
+    assert findings["stop-of-process"]["group_id"] == "totals"
+    balance = spark.read.parquet(f"{tmp_path}/out/streams_balance").collect()
+    assert [(row["tasks"], row["standby_replicas"], row["moved"], row["error"]) for row in balance] == [(8, 1, 0, None)]
+    page = (tmp_path / "out/report.html").read_text()
+    assert "standby replicas (num.standby.replicas) of 1 group (totals) is unknown" in page
+
+
+def test_topologies_need_members(small_runs: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Members of the group, even if there are others."""
+    topology = f"{EXAMPLES}/streams-4.3.1.topology.txt"
+    for source, group, message in (
+        ("kafka-4.3.1", "totals", "--topology: needs members, which have their tasks: give --streams-members, or a"),
+        ("streams-4.3.1", "total", "--topology: group 'total' does not exist; similar: 'totals'"),
+    ):
+        arguments = ["audit", "--kafka-tools", f"{EXAMPLES}/{source}", "--topology", f"{group}={topology}"]
+        assert main([*arguments, "--out", f"{tmp_path}/{source}"]) == USER_ERROR
+        assert message in capsys.readouterr().err
+
+
+def test_a_table_beside_described_topologies_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["audit", "--kafka-tools", f"{EXAMPLES}/streams-4.3.1", "--topology", "a=b", "--subtopologies", "c"]
+    assert main([*arguments, "--out", f"{tmp_path}/out"]) == USER_ERROR
+    assert "--subtopologies and --topology: give one of them" in capsys.readouterr().err
+
+
+def test_connectors_need_workers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     connectors = f"{EXAMPLES}/connect/connectors.json"
     for source in (["--kafka-tools", f"{EXAMPLES}/kafka-4.3.1"], ["--topics", connectors, "--members", connectors]):
         assert main(["audit", *source, "--connectors", connectors, "--out", f"{tmp_path}/out"]) == USER_ERROR

@@ -8,8 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import USER_ERROR, main
+from rebalance_sim.commands.connect_summary import shown_clusters, summarise_assignments, summarise_costs
+from rebalance_sim.commands.console import Table
+from rebalance_sim.tables import CONNECT_COSTS, CONNECT_REBALANCES, TASK_ASSIGNMENTS
 from tests.support.cluster.live_set_ups import OFFSETS_RECORD
 from tests.support.connect_records import record_of, worker_member
+from tests.support.rows import table
 
 pytestmark = pytest.mark.usefixtures("small_runs")
 
@@ -126,3 +130,20 @@ def test_consumers_have_no_connectors(tmp_path: Path, capsys: pytest.CaptureFixt
     tables = ["--topics", "topics", "--members", "members"]
     assert main(["simulate", *tables, "--scenario", str(scenario), "--out", f"{tmp_path}/out"]) == USER_ERROR
     assert "configure: an event of Connect clusters; allowed: join, leave" in capsys.readouterr().err
+
+
+def test_all_tables_begin_with_the_most_expensive_cluster(spark: SparkSession) -> None:
+    usual = dict.fromkeys(("workers", "tasks", "rebalances", "started", "moved", "unassigned", "stable_ms"), 0)
+    rows = [
+        usual | {"group_id": group, "downtime_ms": ms, "longest_downtime_ms": ms, "stable": True}
+        for group, ms in (("a", 1), ("b", 2))
+    ]
+    costs = table(spark, CONNECT_COSTS, [*rows, {"group_id": "c", "error": "why"}])
+    rebalance = {"rebalance": 1, "at_ms": 0, "delay_ms": 0}
+    of_groups = [{"group_id": group, "connector": "copy", "worker": "w"} | rebalance for group in "abc"]
+    shown = shown_clusters(costs)
+    lines = summarise_costs(costs, table(spark, CONNECT_REBALANCES, of_groups), shown)
+    assert [line for line in lines if isinstance(line, str)][-1] == "rebalances of b"
+    first = next(line for line in lines if isinstance(line, Table))
+    assert [row[0] for row in first.rows] == ["b", "a"]
+    assert summarise_assignments(table(spark, TASK_ASSIGNMENTS, of_groups), shown)[0] == "at the end in b"

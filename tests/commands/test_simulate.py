@@ -255,6 +255,16 @@ def test_groups_that_no_event_affects_are_counted_apart(spark: SparkSession) -> 
     ]
 
 
+def test_epochs_of_share_groups_are_no_rebalances(spark: SparkSession) -> None:
+    usual = {"strategy": "elected", "partitions": 2, "stable": True, "unowned_ms": 0, "moved": 0, "events": 1}
+    consumers, sharing = usual | {"rebalances": 3}, usual | {"group_id": "share", "rebalances": 2, "epochs": 2}
+    for rows, first in (
+        ([consumers, sharing], "2 groups, 3 rebalances, 2 epochs of share groups"),
+        ([sharing], "1 group, 2 epochs"),
+    ):
+        assert summarise_costs(totals(spark, rows))[0] == first
+
+
 def test_a_rollout_that_fails_is_an_error(spark: SparkSession) -> None:
     """A group counts as failing although the consumers that remain become stable."""
     usual: dict[str, Any] = dict.fromkeys(("rebalances", "unowned_ms", "moved", "failed"), 0)

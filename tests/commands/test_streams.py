@@ -8,7 +8,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import USER_ERROR, main
+from rebalance_sim.commands.console import Line, Table
+from rebalance_sim.commands.streams_summary import (
+    shown_groups,
+    summarise_groups,
+    summarise_moves,
+    summarise_restoration,
+    summarise_tasks,
+)
+from rebalance_sim.tables import STREAMS_BALANCE, STREAMS_MOVES, STREAMS_TASKS
 from tests.support.cluster.live_set_ups import OFFSETS_RECORD
+from tests.support.rows import table
 
 pytestmark = pytest.mark.usefixtures("small_runs")
 
@@ -78,7 +88,7 @@ def test_a_scenario(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureF
     arguments += ["--settings", "group_streams_heartbeat_interval_ms=1000", "--seed", "2", "--out", f"{tmp_path}/out"]
     assert main(["streams", *arguments]) == 0
     printed = capsys.readouterr().out
-    assert "1 group, 1 rebalance" in printed
+    assert "1 group, 1 epoch" in printed
     assert "group_streams_heartbeat_interval_ms 1000" in printed
     assert "restoring its state takes no time" in printed
     assert "1 row rejected" in printed
@@ -87,6 +97,34 @@ def test_a_scenario(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureF
     assert 0 < costs["max_unowned_ms"] <= 1200
     assert not spark.read.parquet(f"{tmp_path}/out/timeline").isEmpty()
     assert spark.read.parquet(f"{tmp_path}/out/streams_balance").count() == 1
+
+
+def test_all_tables_begin_with_the_group_that_restores_most(spark: SparkSession) -> None:
+    usual = {"protocol": "streams", "tasks": 1, "members": 1, "processes": 1, "standby_replicas": 0, "moved": 0}
+    usual |= {"standbys_started": 0, "min_active": 1, "max_active": 1}
+    of_groups = {"a": (0, 10), "b": (1, 20), "c": (2, None)}
+    rows = [
+        usual | {"group_id": group, "restored": restored, "restored_ms": ms, "stable_ms": ms, "records": ms}
+        for group, (restored, ms) in of_groups.items()
+    ]
+    task = {"subtopology": "0", "partition": 0, "member_id": "m", "process_id": "p", "role": "active", "restored_ms": 1}
+    move = task | {"from_process": "q", "records": 1, "moved_ms": 0, "begun_ms": 0}
+    of_tasks, of_moves = (
+        table(spark, of, [row | {"group_id": group} for group in "abc"])
+        for of, row in ((STREAMS_TASKS, task), (STREAMS_MOVES, move))
+    )
+
+    def listed(lines: list[Line]) -> list[str]:
+        return [str(row[0]) for line in lines if isinstance(line, Table) for row in line.rows]
+
+    balance = table(spark, STREAMS_BALANCE, rows)
+    shown = shown_groups(balance)
+    assert listed(summarise_groups(balance, shown)) == ["b", "a", "c"]
+    assert listed(summarise_restoration(balance, shown, 1)) == ["b", "a"]
+    assert summarise_moves(of_moves, shown)[0] == "moves of b"
+    assert summarise_tasks(of_tasks, shown)[0] == "tasks of b"
+    unknown = table(spark, STREAMS_BALANCE, [row | {"restored_ms": None, "stable_ms": None} for row in rows])
+    assert [row["group_id"] for row in shown_groups(unknown)] == ["c", "b", "a"]
 
 
 def test_brokers_without_streams_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def test_a_process_leaves(
     assert printed.startswith("2 classic applications, 4 tasks; the state of 0 active tasks is restored")
     assert "1 group has no assignment, first unknown: no topology: give --subtopologies with" in printed
     assert "of classic applications are caught up with the stateful tasks that they have" in printed
-    assert "members joined in the order of their ids" not in printed
+    assert "joined in the order of their ids" not in printed
     tasks = spark.read.parquet(f"{tmp_path}/out/streams_tasks").orderBy("partition").collect()
     assert [(row["partition"], row["member_id"], row["role"], row["previous"]) for row in tasks] == [
         (0, "a-1", "active", "active"),

@@ -1,5 +1,6 @@
 """A streams group (KIP-1071) of a real broker: read from __consumer_offsets, and predicted as processes come and go."""
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,6 +22,7 @@ from rebalance_sim.kafka.simulation.streams_rollouts import StreamsSetUp, Stream
 from rebalance_sim.kafka.wire.offsets_topic import RecordType, decode_key, decode_value
 from rebalance_sim.kafka.wire.streams_records import StreamsGroupCurrentMemberAssignment, StreamsGroupMetadata
 from rebalance_sim.releases import kafka_version
+from rebalance_sim.sources.kafka_tools.capture import read_capture
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.streams.stored_groups import read_streams_groups
 from rebalance_sim.tables import TOPICS
@@ -38,6 +40,8 @@ APPLICATION, TOPIC, PARTITIONS = "totals", "orders", 7
 ROLLED_OUT = "rollouts"
 """Another application, whose rollouts are timed."""
 SEEDS, SLACK_MS = 200, 500
+_MOST_STARTS = 30
+_ROLES = ("active", "standby")
 Task = tuple[str, int]
 Targets = dict[tuple[str, str], frozenset[tuple[str, int]]]
 """By member and role."""
@@ -60,16 +64,8 @@ class Stored(NamedTuple):
     members: DataFrame
     subtopologies: DataFrame
     targets: Targets
-
-
-def stored(spark: SparkSession, broker: Broker, application: str = APPLICATION) -> Stored:
-    messages = records_of(broker, application)
-    records = [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
-    members, subtopologies, rejects = read_streams_groups(spark.createDataFrame(records, OFFSETS_RECORD), "default")
-    assert rejects.isEmpty()
-    rows = members.collect()
-    listed = [(row["member_id"], role, row[role] or ()) for row in rows for role in ("active", "standby")]
-    return Stored(members, subtopologies, {(member, role): frozenset(map(tuple, of)) for member, role, of in listed})
+    is_reconciled: bool
+    """Whether all members have their targets."""
 
 
 def records_of(broker: Broker, application: str) -> list[Message]:
@@ -78,19 +74,17 @@ def records_of(broker: Broker, application: str) -> list[Message]:
     return [each for each in messages if application.encode() in (each.key() or b"")]
 
 
-def settled(spark: SparkSession, broker: Broker, processes: int, application: str = APPLICATION) -> Stored:
-    """Wait until the group has this many processes, whose targets have all tasks and do not change any longer."""
-    seen: list[Stored] = []
-
-    def has_settled() -> bool:
-        seen.append(stored(spark, broker, application))
-        members = {member for member, _ in seen[-1].targets}
-        active = [task for (_, role), tasks in seen[-1].targets.items() if role == "active" for task in tasks]
-        is_complete = len(members) == processes and len(active) == 2 * PARTITIONS
-        return is_complete and len(seen) > 1 and seen[-2].targets == seen[-1].targets
-
-    until(f"the streams group has {processes} processes", has_settled)
-    return seen[-1]
+def stored(spark: SparkSession, broker: Broker, application: str) -> Stored:
+    messages = records_of(broker, application)
+    records = [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
+    members, subtopologies, rejects = read_streams_groups(spark.createDataFrame(records, OFFSETS_RECORD), "default")
+    assert rejects.isEmpty()
+    rows = members.collect()
+    targets, current = (
+        {(row["member_id"], role): frozenset(map(tuple, row[f"{of}{role}"] or ())) for row in rows for role in _ROLES}
+        for of in ("", "current_")
+    )
+    return Stored(members, subtopologies, targets, targets == current)
 
 
 def check_description(spark: SparkSession, broker: Broker, before: Stored) -> None:
@@ -138,36 +132,95 @@ def predicted(spark: SparkSession, broker: Broker, before: Stored, after: Stored
     return {(member, role): frozenset(map(tuple, tasks)) for member, role, tasks in rows}
 
 
+def check_text(spark: SparkSession, broker: Broker, before: Stored, directory: Path) -> None:
+    """Compare what kafka-streams-groups prints with the coordinator's records; hosts are missing."""
+    options = ["--describe", "--all-groups", "--members", "--verbose"]
+    (directory / "members.txt").write_text(broker.tools("kafka-streams-groups", *options, merge_stderr=True))
+    read = read_capture(spark, str(directory))
+    assert read.rejects.isEmpty()
+    assert read.streams_members is not None, read.assumptions
+    roles = ("active", "standby", "current_active", "current_standby")
+    names = ("group_id", "member_id", "process_id", "client_id")
+    printed, records = (
+        rows.select(*names, *(F.array_sort(role).alias(role) for role in roles)).orderBy("member_id").collect()
+        for rows in (read.streams_members, before.members)
+    )
+    assert printed == records
+
+
+class Processes:
+    """The processes of an application, with a thread each, whose random member ids share no bucket.
+
+    In a bucket the join order matters, which no record has.
+    """
+
+    def __init__(self, spark: SparkSession, broker: Broker, directory: Path, application: str) -> None:
+        self._spark, self._broker, self._directory, self._application = spark, broker, directory, application
+        self._running: list[ExitStack] = []
+
+    def __enter__(self) -> "Processes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._running:
+            process.close()
+
+    def join(self) -> tuple[Stored | None, Stored]:
+        """Start a process, and another if its member id is in a bucket of others; return the group before and after."""
+        before = self.settled() if self._running else None
+        for _ in range(_MOST_STARTS):
+            after = self.start()
+            if not share_a_bucket({member for member, _ in after.targets}):
+                return before, after
+            before = self.leave(-1)
+        pytest.fail(f"{_MOST_STARTS} random ids share buckets")
+
+    def start(self) -> Stored:
+        """Start a process, and return the group after it."""
+        folder = Path(tempfile.mkdtemp(dir=self._directory))
+        self._running.append(ExitStack())
+        process = streams_application(self._broker, self._application, TOPIC, folder, "streams")
+        self._running[-1].enter_context(process)
+        return self.settled()
+
+    def leave(self, place: int) -> Stored:
+        """End a process, and return the group after it."""
+        self._running.pop(place).close()
+        return self.settled()
+
+    def settled(self) -> Stored:
+        """Wait until the group has these processes, with all tasks, and their targets do not change any longer."""
+        seen: list[Stored] = []
+
+        def has_settled() -> bool:
+            seen.append(stored(self._spark, self._broker, self._application))
+            members = {member for member, _ in seen[-1].targets}
+            active = [task for (_, role), tasks in seen[-1].targets.items() if role == "active" for task in tasks]
+            is_complete = len(members) == len(self._running) and len(active) == (2 * PARTITIONS if members else 0)
+            is_stable = seen[-1].is_reconciled and len(seen) > 1 and seen[-2].targets == seen[-1].targets
+            return is_complete and is_stable
+
+        until(f"the streams group has {len(self._running)} processes", has_settled)
+        return seen[-1]
+
+
 def test_the_target_is_as_predicted_when_processes_come_and_go(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
     """Three processes have fourteen tasks, half of them with a store; two join, and one leaves."""
-    with ExitStack() as stack:
-        stacks: list[ExitStack] = []
-
-        def start() -> None:
-            folder = tmp_path / str(len(stacks))
-            folder.mkdir()
-            stacks.append(stack.enter_context(ExitStack()))
-            stacks[-1].enter_context(streams_application(broker, APPLICATION, TOPIC, folder, "streams"))
-
+    with Processes(spark, broker, tmp_path, APPLICATION) as processes:
         for _ in range(3):
-            start()
-        before = settled(spark, broker, 3)
-        assert {row["standby_replicas"] for row in before.subtopologies.collect()} == {1}
-        check_description(spark, broker, before)
-        compared = 0
-        for change, processes in ((start, 4), (start, 5), (stacks[0].close, 4)):
-            change()
-            after = settled(spark, broker, processes)
-            # Where the random ids of two members share a bucket, the join order matters, which no record has.
-            if not share_a_bucket({member for member, _ in (before.targets | after.targets)}):
-                actual = {key: tasks for key, tasks in after.targets.items() if tasks}
-                assert actual == predicted(spark, broker, before, after)
-                compared += 1
-            before = after
-        if not compared:
-            pytest.skip("the random ids of two members share a bucket in every step")
+            _, formed = processes.join()
+        assert {row["standby_replicas"] for row in formed.subtopologies.collect()} == {1}
+        check_description(spark, broker, formed)
+        (tmp_path / "text").mkdir()
+        check_text(spark, broker, formed, tmp_path / "text")
+        steps = [processes.join(), processes.join()]
+        steps.append((steps[-1][1], processes.leave(0)))
+        for before, after in steps:
+            assert before is not None
+            actual = {key: tasks for key, tasks in after.targets.items() if tasks}
+            assert actual == predicted(spark, broker, before, after)
 
 
 class Replayed(NamedTuple):
@@ -242,24 +295,14 @@ def check_times(broker: Broker, before: Stored, after: Stored, first: int, event
 
 def test_tasks_are_unavailable_for_as_long_as_simulated(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     """One of three processes is closed, and another one joins."""
-    with ExitStack() as stack:
-        stacks: list[ExitStack] = []
-
-        def start() -> None:
-            folder = tmp_path / f"rollout-{len(stacks)}"
-            folder.mkdir()
-            stacks.append(stack.enter_context(ExitStack()))
-            stacks[-1].enter_context(streams_application(broker, ROLLED_OUT, TOPIC, folder, "streams"))
-
+    with Processes(spark, broker, tmp_path, ROLLED_OUT) as processes:
         for _ in range(3):
-            start()
-        before, first = settled(spark, broker, 3, ROLLED_OUT), len(records_of(broker, ROLLED_OUT))
-        stacks[0].close()
-        after = settled(spark, broker, 2, ROLLED_OUT)
+            _, before = processes.join()
+        first = len(records_of(broker, ROLLED_OUT))
+        after = processes.leave(0)
         (left,) = {member for member, _ in before.targets} - {member for member, _ in after.targets}
         place = sorted({member for member, _ in before.targets}).index(left)
         check_times(broker, before, after, first, GroupEvent(0, 10_000, ScenarioKind.LEAVE, place))
         first = len(records_of(broker, ROLLED_OUT))
-        start()
-        joined = settled(spark, broker, 3, ROLLED_OUT)
+        joined = processes.start()
         check_times(broker, after, joined, first, GroupEvent(0, 10_000, ScenarioKind.JOIN, 2))

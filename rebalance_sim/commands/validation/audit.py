@@ -9,6 +9,7 @@ from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.validation.fleet import has_source, validate_source
 from rebalance_sim.commands.validation.known_files import KnownFiles
 from rebalance_sim.commands.validation.simulate import with_settings
+from rebalance_sim.commands.validation.streams import check_topology
 from rebalance_sim.engine.runs.earlier_audits import previous_audit
 from rebalance_sim.engine.runs.files import Files, LocalFiles
 from rebalance_sim.engine.runs.past_runs import past_run
@@ -41,6 +42,7 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     """Raise UserError for a mistake that shows without reading rows."""
     check_share(f"--max-{REJECTED_SHARE}", options.max_rejected_share)
     read_thresholds(options.thresholds)
+    check_topology(options)
     with_settings(scenario_of(options.scenario), options.settings)
     own_assignors(options, brokers_of(options).rules())
     if options.fail_on_new and not options.previous:
@@ -54,7 +56,7 @@ def validate(options: Namespace, known: KnownFiles) -> None:
         validate_source(options, known)
         check_growth(options)
         if not options.offsets_topic:
-            check_tasks(options)
+            check_connectors(options)
     elif not options.fleet or known.knows(options.fleet):
         find_tables(LocalFiles(), found)
     known.check_out(found)
@@ -77,17 +79,24 @@ def find_tables(files: Files, options: Namespace) -> None:
             where = f"{options.fleet!r} has no table {name}" if options.fleet else "no fleet is given"
             raise UserError(f"--{name}: {where}; give --fleet, or --topics and --members")
     check_growth(options)
-    check_tasks(options)
+    check_connectors(options)
+    check_topologies(options)
 
 
-def check_tasks(options: Namespace) -> None:
-    """Raise UserError for tables about tasks without the members that have them."""
+def check_connectors(options: Namespace) -> None:
+    """Raise UserError for connectors without the workers that run them."""
     if options.connectors and not options.workers:
         raise UserError("--connectors: needs workers, which run them; give --workers, or --offsets-topic")
-    if options.subtopologies and not options.streams_members:
-        raise UserError(
-            "--subtopologies: needs members, which have their tasks; give --streams-members, or --offsets-topic"
-        )
+
+
+def check_topologies(options: Namespace) -> None:
+    """Raise UserError for topologies without the members that have their tasks, which a source may have."""
+    for name in (SUBTOPOLOGIES.name, "topology"):
+        if getattr(options, name) and not options.streams_members:
+            raise UserError(
+                f"--{name}: needs members, which have their tasks: give --streams-members, or a source that has "
+                "applications of Kafka Streams"
+            )
 
 
 def set_tables(options: Namespace, folder: str, existing: Collection[str]) -> None:

@@ -30,9 +30,7 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     scenario_played(options)
     if options.streams_members and not (options.subtopologies or options.topology):
         raise UserError("--streams-members and --subtopologies: give both, or --offsets-topic, which has both")
-    if options.subtopologies and options.topology:
-        raise UserError("--subtopologies and --topology: give one of them")
-    read_topologies(items(options.topology) if options.topology else (), options.cluster)
+    check_topology(options)
     if options.command_config and not options.offsets_topic.startswith(KAFKA):
         raise UserError(f"--command-config: only allowed with --offsets-topic {KAFKA}HOST:PORT")
     if options.offsets_topic and not options.offsets_topic.startswith(KAFKA):
@@ -51,3 +49,10 @@ def scenario_played(options: Namespace) -> tuple[Scenario | None, list[RejectedS
         raise UserError("--scenario: begins with the members that there are; --leave and --join change them before")
     scenario, bad = read_scenario(options.scenario)
     return with_settings(scenario, options.settings), bad
+
+
+def check_topology(options: Namespace) -> None:
+    """Raise UserError for files with topologies that cannot be read, or that a table is given beside."""
+    if options.subtopologies and options.topology:
+        raise UserError("--subtopologies and --topology: give one of them")
+    read_topologies(items(options.topology) if options.topology else ())

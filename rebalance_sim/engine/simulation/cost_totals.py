@@ -11,7 +11,7 @@ from rebalance_sim.engine.tables.arrow import arrow_type, numbers
 from rebalance_sim.engine.tables.percentiles import above_p99, ranked_below
 from rebalance_sim.tables import BOOLEAN, LONG, STRING, struct
 
-_SUMS = ("rebalances", "unowned_ms", "moved", "moved_back", "evicted", "storms", "failed")
+_SUMS = ("rebalances", "epochs", "unowned_ms", "moved", "moved_back", "evicted", "storms", "failed")
 COLUMNS = (
     *("cluster", "group_id", "strategy", "error", "events", "partitions", "stable", "stable_ms", "downtimes"),
     *("finished", "failure", *_SUMS),

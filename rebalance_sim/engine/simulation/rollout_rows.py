@@ -43,6 +43,7 @@ class GroupRows:
         return {
             "partitions": counted,
             "rebalances": len(outcome.epochs),
+            "epochs": len(outcome.epochs),
             "completed": sum(row.to_ms is not None for row in outcome.epochs),
             "storms": 0,
             "stable": outcome.is_stable,
@@ -94,6 +95,7 @@ class GroupRows:
             "from_ms": from_ms,
             "to_ms": max(outcome.stable_since_ms, from_ms) if outcome.is_stable else None,
             "rebalances": len(outcome.epochs),
+            "epochs": len(outcome.epochs),
             "unowned_ms": sum(self._unowned_ms.values()),
             "moved": sharing.moved,
             "moved_back": sharing.moved_back,

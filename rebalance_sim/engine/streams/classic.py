@@ -45,8 +45,8 @@ _NEW_PROCESSES = UUID("7fffffff-ffff-4fff-bfff-000000000000").int
 """Ids of new processes follow: Kafka Streams draws them at random."""
 
 NO_TOPOLOGY = (
-    "no topology: give --subtopologies with a row for each subtopology (group_id, subtopology, topics, stateful), as "
-    "Topology.describe() prints them"
+    "no topology: give --subtopologies with a row for each subtopology (group_id, subtopology, topics, stateful), or "
+    "--topology with what Topology.describe() prints"
 )
 
 ASSUMED_OF_CLASSIC = (

@@ -21,7 +21,7 @@ from rebalance_sim.engine.streams.application import (
     figures,
     without_figures,
 )
-from rebalance_sim.engine.streams.classic import assign_applications, obstacle
+from rebalance_sim.engine.streams.classic import NO_TOPOLOGY, assign_applications, obstacle
 from rebalance_sim.engine.streams.restoration import Restoration, RestoreSettings, active_stateful, moves
 from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome
 from rebalance_sim.engine.tables.inputs import usable
@@ -123,7 +123,7 @@ class StreamsPlan:
             return obstacle(group, brokers.clients or brokers.version, version.streams_protocol)
         if not version.streams_assignors:
             return _NO_TASKS.format(brokers.version)
-        return missing_topic(subtopologies)
+        return missing_topic(subtopologies) if subtopologies else NO_TOPOLOGY
 
 
 def with_tasks(subtopologies: DataFrame, topics: DataFrame) -> DataFrame:

@@ -68,6 +68,8 @@ from rebalance_sim.sources.kafka_tools.lines import (
     partitions_by_owner,
 )
 from rebalance_sim.sources.kafka_tools.listed_groups import ListedGroup
+from rebalance_sim.sources.kafka_tools.streams_members import assumptions as assumptions_of_streams
+from rebalance_sim.sources.kafka_tools.streams_members import member_rows
 from rebalance_sim.tables import (
     DEFAULT_CLUSTER,
     DEFAULT_PROTOCOL_TYPE,
@@ -76,6 +78,7 @@ from rebalance_sim.tables import (
     OFFSETS,
     REBALANCING_STATES,
     REJECTS,
+    STREAMS_MEMBERS,
     TOPICS,
     WITHOUT_MEMBERS_STATES,
     Table,
@@ -85,6 +88,7 @@ from rebalance_sim.wording import plural
 _MEMBERS_COMMAND = "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --describe --all-groups --members --verbose"
 _BATCH_ROWS = 50_000
 _HIDDEN = ("_", ".")
+_OF_MEMBERS = (ToolOutput.MEMBERS, ToolOutput.STREAMS_MEMBERS)
 # Member ids of consumer-protocol members are bare Uuids (22 characters); those of classic ones end in 36 characters.
 _KIP848_MEMBER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -98,8 +102,8 @@ class Capture:
     offsets: DataFrame
     rejects: DataFrame
     """Lines that cannot be used. ``row`` has their file, line number and text, or the failed request of a live cluster.
-    ``table`` is the output they belong to: topics, members, offsets, state, groups, end_offsets, consumers, capture
-    if that is unknown, or file for a whole file."""
+    ``table`` is the output they belong to: topics, members, streams_members, offsets, state, groups, end_offsets,
+    consumers, capture if that is unknown, or file for a whole file."""
     assumptions: list[str]
     """One sentence per assumption."""
     groups_without_members: list[str]
@@ -146,6 +150,7 @@ def read_capture(
         assumptions=tables.assumptions(),
         groups_without_members=tables.groups_without_members(),
         listed_groups=frame(spark, LISTED_GROUPS, tables.listed_groups()),
+        streams_members=frame(spark, STREAMS_MEMBERS, tables.streams_members()) if lines.streams_members else None,
     )
 
 
@@ -217,6 +222,7 @@ class CaptureTables:
         self._cluster = cluster
         self._as_stated = as_stated
         self._share = lines.share_groups()
+        self._streams = {group_id for group_id, _ in lines.streams_members}
         self._kip848 = _kip848_groups(lines)
         self._classic = _classic_members(lines, self._kip848)
         self._owned_by_offsets = _owned_by_offsets(lines)
@@ -257,6 +263,12 @@ class CaptureTables:
             yield self._member(member, self._consumer(member), places[member.group_id])
             places[member.group_id] += 1
         self._reject_unused_consumers()
+
+    def streams_members(self) -> Iterator[tuple[object, ...]]:
+        """Return the rows of the members of streams groups."""
+        lines = [member.line for member in self._lines.streams_members.values()]
+        for row in member_rows(lines, self._cluster):
+            yield tuple(map(row.get, STREAMS_MEMBERS.schema.names))
 
     def listed_groups(self) -> Iterator[tuple[object, ...]]:
         """Return the rows of the table of listed groups."""
@@ -504,16 +516,17 @@ class CaptureTables:
         owners = self._absent_owners[group_id]
         unlisted = [place for member_id, place in owners.items() if not any(member_id in text for text in bad)]
         more = self._shown_members.get(group_id, 0) - len(read) - len(bad) - len(unlisted)
+        kind = ToolOutput.STREAMS_MEMBERS if group_id in self._streams else ToolOutput.MEMBERS
         return [
-            *(Reject(ToolOutput.MEMBERS, group_id, place, NOT_LISTED) for place in unlisted),
-            *(Reject(ToolOutput.MEMBERS, group_id, places[group_id], ONE_MORE) for _ in range(more)),
+            *(Reject(kind, group_id, place, NOT_LISTED) for place in unlisted),
+            *(Reject(kind, group_id, places[group_id], ONE_MORE) for _ in range(more)),
         ]
 
     def _rejected_members(self) -> defaultdict[str, list[str]]:
         """Return the rejected lines of --members by group, if they show the group."""
         texts: defaultdict[str, list[str]] = defaultdict(list)
         for reject in self._lines.rejects:
-            if reject.kind is ToolOutput.MEMBERS and (group_id := self._group_of(reject)) is not None:
+            if reject.kind in _OF_MEMBERS and (group_id := self._group_of(reject)) is not None:
                 texts[group_id].append(reject.place.text)
         return texts
 
@@ -529,14 +542,14 @@ class CaptureTables:
     @cached_property
     def _shown_members(self) -> dict[str, int]:
         """By group, the number of members that --state shows."""
-        listed = {name: self._lines.listed[name].members or 0 for name in self._share}
+        listed = {name: self._lines.listed[name].members or 0 for name in self._lines.other_groups()}
         return listed | {name: state.members for name, state in self._lines.states.items()}
 
     @cached_property
     def _read(self) -> defaultdict[str, set[str]]:
         """The ids of the members that were read, by group."""
         read: defaultdict[str, set[str]] = defaultdict(set)
-        for group_id, member_id in self._lines.members:
+        for group_id, member_id in (*self._lines.members, *self._lines.streams_members):
             read[group_id].add(member_id)
         return read
 
@@ -553,6 +566,7 @@ class CaptureTables:
         """Return one sentence per assumption."""
         files = names({member.place.file for member in self._lines.members.values()})
         by_member = [sentence.replace("FILES", files) for sentence in self._tallies.sentences(_SENTENCES)]
+        by_member += assumptions_of_streams([member.line for member in self._lines.streams_members.values()])
         return [*by_member, *self._about_groups(), *self._about_topics(), *self._about_files()]
 
     def _about_groups(self) -> Iterator[str]:

@@ -33,6 +33,8 @@ NUMBER = _shape(r"-?[0-9]+|-", "not a number")
 _OFFSET = _shape(rf"{NUMBER.pattern.pattern}|unknown", "not a number")
 NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 """The characters that Kafka allows in topic names and group.instance.id."""
+TASKS = re.compile(r"((?:TARGET-)?(?:ACTIVE|STANDBY|WARMUP)): ((?:[^\s:]+:\[[0-9,]*\]; ?)+)")
+"""The tasks of a role, by subtopology."""
 
 _SHAPES = {
     "GROUP": _ANYTHING,
@@ -70,13 +72,14 @@ _SHAPES = {
     "START-OFFSET": NUMBER,
     "MEMBER-EPOCH": NUMBER,
     "ASSIGNMENT-EPOCH": NUMBER,
-    # Tables of streams groups. A member id is, or ends in, a Uuid; up to 4.1, lines with tasks follow each member.
+    # Tables of streams groups. A member id is, or ends in, a Uuid. The assignor since 4.4, blank if brokers are older.
+    "ASSIGNOR": _shape(r"\S*", "expected one word", may_be_blank=True),
     "OFFSET-LAG": NUMBER,
     "MEMBER": _shape(r"\S*[A-Za-z0-9_-]{22}", "not a member id"),
     "MEMBER-PROTOCOL": _WORD,
     "TOPOLOGY-EPOCH": NUMBER,
     "PROCESS": _WORD,
-    "ASSIGNMENTS": _shape(r".*", "expected tasks", may_be_blank=True),
+    "ASSIGNMENTS": _shape(rf"(?:{TASKS.pattern})*", "expected tasks, such as 'ACTIVE: 0:[1,3];'", may_be_blank=True),
 }
 
 _OUTPUTS = (
@@ -86,8 +89,9 @@ _OUTPUTS = (
     (ToolOutput.STATE, {"ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"}),
     *(
         (ToolOutput.GROUPS, {"GROUP", *columns})
-        for columns in (("TYPE",), ("STATE",), ("START-OFFSET",), ("OFFSET-LAG",), ("MEMBER", "PROCESS"))
+        for columns in (("TYPE",), ("STATE",), ("START-OFFSET",), ("OFFSET-LAG",))
     ),
+    (ToolOutput.STREAMS_MEMBERS, {"GROUP", "MEMBER", "PROCESS", "CLIENT-ID", "ASSIGNMENTS"}),
 )
 """The output of a table, by its columns."""
 

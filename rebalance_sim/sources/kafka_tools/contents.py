@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from rebalance_sim.sources.kafka_tools.listed_groups import GroupLine
 
 TopicPartition = tuple[str, int]
+Tasks = tuple[tuple[str, int], ...]
+"""Subtopologies' ids and partitions."""
 
 LONGEST_QUOTE = 80
 
@@ -18,6 +21,7 @@ class ToolOutput(StrEnum):
     STATE = "state"
     MEMBERS = "members"
     GROUPS = "groups"
+    STREAMS_MEMBERS = "streams_members"
     END_OFFSETS = "end_offsets"
     CONSUMERS = "consumers"
     UNKNOWN = "capture"
@@ -108,6 +112,27 @@ class MemberLine:
     """The epoch of a share member's assignment; None if the line does not show it."""
 
 
+class TasksByRole(NamedTuple):
+    """Tasks of a member of a streams group."""
+
+    active: Tasks
+    standby: Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMemberLine:
+    """A member of a streams group (KIP-1071) of ``--members``."""
+
+    group_id: str
+    member_id: str
+    process_id: str
+    client_id: str
+    current: TasksByRole
+    """The tasks that it has now."""
+    target: TasksByRole | None
+    """The tasks that it is to have; None if the line does not show them, without ``--verbose``."""
+
+
 @dataclass(frozen=True, slots=True)
 class EndOffsetLine:
     """A partition of ``kafka-get-offsets``."""
@@ -172,6 +197,7 @@ Content = (
     | OffsetLine
     | StateLine
     | MemberLine
+    | StreamsMemberLine
     | GroupLine
     | EndOffsetLine
     | ConsumerLine

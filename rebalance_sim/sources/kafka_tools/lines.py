@@ -23,13 +23,14 @@ from rebalance_sim.sources.kafka_tools.contents import (
     OffsetLine,
     PartitionLine,
     StateLine,
+    StreamsMemberLine,
     ToolOutput,
     TopicLine,
     TopicPartition,
     quoted,
 )
 from rebalance_sim.sources.kafka_tools.json_documents import is_json, read_json
-from rebalance_sim.sources.kafka_tools.listed_groups import SHARE, GroupLine, ListedGroup
+from rebalance_sim.sources.kafka_tools.listed_groups import SHARE, STREAMS, GroupLine, ListedGroup
 from rebalance_sim.sources.kafka_tools.text import read_lines, survey
 from rebalance_sim.wording import plural
 
@@ -100,6 +101,14 @@ class CapturedMember:
 
 
 @dataclass(frozen=True, slots=True)
+class CapturedStreamsMember:
+    """A member of a streams group."""
+
+    place: Location
+    line: StreamsMemberLine
+
+
+@dataclass(frozen=True, slots=True)
 class Reject:
     """A line that cannot be used."""
 
@@ -131,6 +140,7 @@ class Lines:
         self.has_offsets = False
         self.topics: dict[str, CapturedTopic] = {}
         self.members: dict[tuple[str, str], CapturedMember] = {}
+        self.streams_members: dict[tuple[str, str], CapturedStreamsMember] = {}
         self.offsets: dict[tuple[str, str, int], Offset] = {}
         self.owners: dict[tuple[str, str], Owner] = {}
         """The members in the rows of offsets, by group and id."""
@@ -214,6 +224,8 @@ class Lines:
                 self._add_state(place, content, file_group)
             case MemberLine():
                 self._add_member(place, content, file_group)
+            case StreamsMemberLine():
+                self._add_streams_member(place, content)
 
     def _add_listed(self, place: Location, line: GroupLine) -> None:
         group_id = self._one_name(line.group_id)
@@ -331,6 +343,19 @@ class Lines:
             reason = f"the member is listed more than once; {used.place} is used"
             self.reject(duplicate.place, ToolOutput.MEMBERS, group_id, reason)
         self.members[key] = used
+
+    def _add_streams_member(self, place: Location, line: StreamsMemberLine) -> None:
+        group_id = self._one_name(line.group_id)
+        self.listed[group_id].add(GroupLine(group_id, STREAMS, member_id=line.member_id))
+        key = (group_id, line.member_id)
+        used, duplicate = CapturedStreamsMember(place, line), self.streams_members.get(key)
+        if duplicate is not None:
+            # --members and --members --verbose of the same group: use the line that shows more.
+            if duplicate.line.target is not None or line.target is None:
+                used, duplicate = duplicate, used
+            reason = f"the member is listed more than once; {used.place} is used"
+            self.reject(duplicate.place, ToolOutput.STREAMS_MEMBERS, group_id, reason)
+        self.streams_members[key] = used
 
     def add_members_of_offsets(self) -> None:
         """Add the members that the rows of offsets show, of groups for which there is no usable line of --members.

@@ -2,7 +2,7 @@
 
 The tools print for people: columns are padded to the longest value, each group has its own header, warnings appear in
 between, and layouts differ by release. Pasted output may have lost its alignment, or gained an indentation or the
-prefix of another program. The supported layouts are those of Kafka 0.9 to 4.3 of
+prefix of another program. The supported layouts are those of Kafka 0.9 to 4.4 of
 
 - ``kafka-topics.sh --describe``
 - ``kafka-consumer-groups.sh --describe`` with ``--offsets``, ``--state`` or ``--members``, with and without
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rebalance_sim.engine.tables.inputs import LIST_SEPARATOR
-from rebalance_sim.sources.kafka_tools.columns import NAME, NUMBER, CommaTable, GroupTable, group_table
+from rebalance_sim.sources.kafka_tools.columns import NAME, NUMBER, TASKS, CommaTable, GroupTable, group_table
 from rebalance_sim.sources.kafka_tools.contents import (
     BadLine,
     ConsumerLine,
@@ -35,6 +35,9 @@ from rebalance_sim.sources.kafka_tools.contents import (
     OffsetLine,
     PartitionLine,
     StateLine,
+    StreamsMemberLine,
+    Tasks,
+    TasksByRole,
     ToolOutput,
     TopicLine,
     TopicPartition,
@@ -171,10 +174,33 @@ def _group_row(cells: dict[str, str]) -> GroupLine | OffsetLine:
         cells.get("PROTOCOL"),
         cells.get("STATE"),
         _count("#MEMBERS", cells["#MEMBERS"], _MAX_INT) if "#MEMBERS" in cells else None,
-        cells.get("MEMBER"),
-        cells.get("TOPIC"),
-        _optional("ASSIGNMENT-EPOCH", cells),
+        topic=cells.get("TOPIC"),
+        assignment_epoch=_optional("ASSIGNMENT-EPOCH", cells),
     )
+
+
+def _streams_member_row(cells: dict[str, str]) -> StreamsMemberLine:
+    """Read a member of a streams group; only ``--verbose`` prints what it is to have, beside its epoch."""
+    found: dict[str, Tasks] = {role: _tasks(listed) for role, listed in TASKS.findall(cells["ASSIGNMENTS"])}
+    current, target = (
+        # Warm-up tasks restore like standby tasks; no release assigns them yet.
+        TasksByRole(found.get(f"{of}ACTIVE", ()), (*found.get(f"{of}STANDBY", ()), *found.get(f"{of}WARMUP", ())))
+        for of in ("", "TARGET-")
+    )
+    is_verbose = "TARGET-ASSIGNMENT-EPOCH" in cells
+    ids = (cells["GROUP"], cells["MEMBER"], cells["PROCESS"], cells["CLIENT-ID"])
+    return StreamsMemberLine(*ids, current, target if is_verbose else None)
+
+
+def _tasks(listed: str) -> Tasks:
+    return tuple(
+        (subtopology, _partition("a partition in the tasks", digits))
+        for subtopology, numbers in _OF_SUBTOPOLOGY.findall(listed)
+        for digits in filter(None, numbers.split(","))
+    )
+
+
+_OF_SUBTOPOLOGY = re.compile(r"([^\s:]+):\[([0-9,]*)\];")
 
 
 def _optional(column: str, cells: dict[str, str]) -> int | None:
@@ -192,7 +218,7 @@ def _group_type(cells: dict[str, str]) -> str | None:
 
 
 _OF_SHARE_GROUPS = frozenset({"START-OFFSET", "ASSIGNMENT-EPOCH"})
-_OF_STREAMS_GROUPS = frozenset({"OFFSET-LAG", "TARGET-ASSIGNMENT-EPOCH", "PROCESS"})
+_OF_STREAMS_GROUPS = frozenset({"OFFSET-LAG", "TARGET-ASSIGNMENT-EPOCH", "ASSIGNOR"})
 """Columns in the outputs of ``ToolOutput.GROUPS`` that no other type of group has."""
 
 
@@ -212,6 +238,7 @@ _READERS: dict[ToolOutput, Callable[[dict[str, str]], Content]] = {
     ToolOutput.STATE: _state_row,
     ToolOutput.MEMBERS: _member_row,
     ToolOutput.GROUPS: _group_row,
+    ToolOutput.STREAMS_MEMBERS: _streams_member_row,
 }
 
 _NUMBERS = r"[0-9]+(?:,[0-9]+)*"
@@ -395,8 +422,6 @@ _OTHER = re.compile(
     # A shell prompt with the command, and Markdown around the output.
     r"|.*\bkafka-(?:(?:consumer-|share-|streams-)?groups|topics|get-offsets|run-class)(?:\.sh|\.bat)?[\"']?\s+-"
     r"|.*\brpk group describe |```|~~~"
-    # The tasks of the member in the line before, up to 4.1.
-    r"|(?:TARGET-)?(?:ACTIVE|STANDBY|WARMUP)-TASKS:"
     # Stack traces.
     r"|\s+at [^\s(]+\(|\s*\.\.\. \d+ (?:more|common frames omitted)\b|\s*(?:Caused by|Suppressed): "
     r"|(?:[a-z]\w*\.)+[A-Z][\w$]*(?:Exception|Error)(?::|\s*$)"

@@ -7,8 +7,8 @@ from typing import Any
 from rebalance_sim.kafka.wire.streams_group_describe import DescribedStreamsGroup, TaskAssignment, Tasks
 
 ASSUMED_REPLICAS = (
-    "num.standby.replicas of {}, which coordinators do not describe, is taken to be the largest number of standby "
-    "tasks of one task"
+    "the number of standby replicas (num.standby.replicas) of {} is unknown, because coordinators do not describe it: "
+    "the largest number of standby tasks of one task is used"
 )
 
 

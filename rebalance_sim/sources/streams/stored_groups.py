@@ -29,8 +29,8 @@ _TYPES = [each for each in RecordType if each.is_of_streams_group and each.is_de
 _STANDBYS = "num.standby.replicas"
 _TABLE = "offsets_topic"
 ASSUMED = (
-    "members joined in the order of their ids, and no member has the state of a task that it does not run on its disk: "
-    "neither __consumer_offsets nor a description by the coordinator has it"
+    "members of streams groups joined in the order of their ids, and no member has the state of a task that it does "
+    "not run on its disk: neither __consumer_offsets nor a description by the coordinator has it"
 )
 
 

@@ -33,8 +33,8 @@ class _Part:
         self.stores: list[str] = []
 
 
-def read_topologies(given: Sequence[str], cluster: str) -> list[dict[str, Any]]:
-    """Return rows of ``subtopologies`` from files, each given as ``GROUP=FILE``. Raises UserError."""
+def read_topologies(given: Sequence[str]) -> list[dict[str, Any]]:
+    """Return rows of ``subtopologies`` without clusters from files, each given as ``GROUP=FILE``. Raises UserError."""
     rows: list[dict[str, Any]] = []
     for each in given:
         group_id, _, path = each.partition("=")
@@ -47,7 +47,7 @@ def read_topologies(given: Sequence[str], cluster: str) -> list[dict[str, Any]]:
         found = list(subtopologies(group_id, text))
         if not found:
             raise UserError(f"--topology: {path} has no subtopology: it is not the output of Topology.describe()")
-        rows += [{"cluster": cluster, "group_id": group_id} | row for row in found]
+        rows += [{"group_id": group_id} | row for row in found]
     return rows
 
 

@@ -1,6 +1,6 @@
 """Groups of any type in the output of Kafka's tools.
 
-All texts but those of 4.1 were printed by the tools of 4.3.1, with more spaces at the ends of lines. Those of
+All texts but those of 4.4 were printed by the tools of 4.3.1, with more spaces at the ends of lines. Those of
 kafka-share-groups of 4.1, 4.2 and 4.4 have the same columns, except that 4.1 prints no LAG.
 """
 
@@ -15,6 +15,7 @@ from rebalance_sim.sources.assumptions import NOTHING_STATED
 from rebalance_sim.sources.kafka_tools.capture import ONE_MORE, CaptureTables
 from rebalance_sim.sources.kafka_tools.lines import Lines
 from rebalance_sim.tables import LISTED_GROUPS, MEMBERS, OFFSETS, REJECTS, Table
+from rebalance_sim.tables import STREAMS_MEMBERS as STREAMS_MEMBERS_TABLE
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 GROUPS = """\
@@ -102,19 +103,6 @@ PROCESS                              CLIENT-ID                       ASSIGNMENTS
 fraud           4                         0              VMCVaTcCQfe8dR1E4byyvg streams         4               \
 e5955518-4313-4ec0-8abe-0dcff5b80f59 fraud-2-StreamThread-1-consumer ACTIVE: 0:[1,3]; TARGET-ACTIVE: 0:[1,3];
 """
-STREAMS_MEMBERS_4_1 = """\
-GROUP           MEMBER                 PROCESS                              CLIENT-ID
-fraud           VMCVaTcCQfe8dR1E4byyvg e5955518-4313-4ec0-8abe-0dcff5b80f59 fraud-2-StreamThread-1-consumer
-ACTIVE-TASKS:: 0: [1,3]
-STANDBY-TASKS:: ]
-WARMUP-TASKS:: ]
-
-GROUP           MEMBER                 PROCESS                              CLIENT-ID
-fraud           5YWvzoPjRtCU1jm8Vh-9Ng 22af0615-2804-4bf0-9d93-a6abf9675ef4 fraud-1-StreamThread-1-consumer
-ACTIVE-TASKS:: 0: [0,2]
-STANDBY-TASKS:: ]
-WARMUP-TASKS:: ]
-"""
 STREAMS_STATE = """\
 GROUP           COORDINATOR (ID)          STATE                     #MEMBERS
 fraud           127.0.0.1:59487 (1)       Stable                    2
@@ -122,6 +110,16 @@ fraud           127.0.0.1:59487 (1)       Stable                    2
 STREAMS_STATE_VERBOSE = """\
 GROUP           COORDINATOR (ID)          STATE                     GROUP-EPOCH     TARGET-ASSIGNMENT-EPOCH   #MEMBERS
 fraud           127.0.0.1:59487 (1)       Stable                    4               4                         2
+"""
+STREAMS_STATE_4_4 = """\
+GROUP           COORDINATOR (ID)          ASSIGNOR        STATE                     #MEMBERS
+fraud           127.0.0.1:59487 (1)       sticky          Stable                    2
+"""
+STREAMS_STATE_VERBOSE_4_4 = """\
+GROUP           COORDINATOR (ID)          ASSIGNOR        STATE                     GROUP-EPOCH     \
+TARGET-ASSIGNMENT-EPOCH   #MEMBERS
+fraud           127.0.0.1:59487 (1)                       Stable                    4               \
+4                         2
 """
 STREAMS_EMPTY = "\nError: Streams group 'fraud' has no active members.\n"
 BILLING = """\
@@ -144,11 +142,14 @@ class Joined:
         self.members = [row["member_id"] for row in self.rows]
         self.types = {row["member_id"]: row["protocol_type"] for row in self.rows}
         self.offsets = _rows(OFFSETS, tables.offsets())
+        self.streams = _rows(STREAMS_MEMBERS_TABLE, tables.streams_members())
         listed = _rows(LISTED_GROUPS, tables.listed_groups())
         self.listed: dict[str, Listed] = {
             str(row["group_id"]): (row["type"], row["protocol_type"], row["state"], row["members"]) for row in listed
         }
-        self.rejects = [row["reason"] for row in _rows(REJECTS, tables.rejects())]
+        rejects = _rows(REJECTS, tables.rejects())
+        self.rejects = [row["reason"] for row in rejects]
+        self.rejected_tables = {row["table"] for row in rejects}
         self.assumptions = tables.assumptions()
         self.groups_without_members = tables.groups_without_members()
 
@@ -198,9 +199,10 @@ CASES: dict[str, tuple[str, dict[str, Listed]]] = {
     "kafka-streams-groups --describe --verbose": (STREAMS_VERBOSE, {FRAUD: ("streams", None, None, None)}),
     "kafka-streams-groups --members": (STREAMS_MEMBERS, {FRAUD: ("streams", None, None, 2)}),
     "kafka-streams-groups --members --verbose": (STREAMS_MEMBERS_VERBOSE, {FRAUD: ("streams", None, None, 1)}),
-    "kafka-streams-groups --members, 4.1": (STREAMS_MEMBERS_4_1, {FRAUD: ("streams", None, None, 2)}),
     "kafka-streams-groups --state": (STREAMS_STATE, {FRAUD: (None, None, "Stable", 2)}),
     "kafka-streams-groups --state --verbose": (STREAMS_STATE_VERBOSE, {FRAUD: ("streams", None, "Stable", 2)}),
+    "kafka-streams-groups --state, 4.4": (STREAMS_STATE_4_4, {FRAUD: ("streams", None, "Stable", 2)}),
+    "kafka-streams-groups --state --verbose, 4.4": (STREAMS_STATE_VERBOSE_4_4, {FRAUD: ("streams", None, "Stable", 2)}),
     "kafka-streams-groups of an empty group": (STREAMS_EMPTY, {FRAUD: ("streams", None, None, 0)}),
 }
 
@@ -210,7 +212,7 @@ def test_each_output_names_its_groups(text: str, listed: dict[str, Listed]) -> N
     for printed in (text, "".join(f"{line}    \n" for line in text.splitlines())):
         found = Joined(printed)
         assert found.listed == listed
-        # The members of share groups are read; kafka-streams-groups has another job's members.
+        # The members of streams groups are in a table of their own.
         share_members = (listed[QUEUE][3] or 0) if "#PARTITIONS" in text else 0
         assert (len(found.members), found.rejects) == (share_members, [])
 
@@ -235,7 +237,7 @@ def test_all_outputs_together() -> None:
         QUEUE: ("share", "share", "Stable", 2),
     }
     assert found.groups_without_members == ["flink-job"]
-    others = f"2 groups ({FRAUD}, {STOPPED}) of type share or streams"
+    others = f"1 group ({STOPPED}) of type share or streams"
     assert f"{others}: no assignment is predicted for them" in found.assumptions
     assert "1 group (billing) listed, but not described: nothing is predicted for them" in found.assumptions
 
@@ -348,3 +350,86 @@ def test_a_line_of_a_share_member_that_cannot_be_read_is_rejected() -> None:
         SHARED["members.txt"].replace("2            5             jobs:2,3", "3            5             jobs:2,3")
     )
     assert found.rejects == ["the assignment has 2 partitions, but #PARTITIONS is 3"]
+
+
+# --- Streams groups with members ---
+
+TOTALS = {file.name: file.read_text() for file in (EXAMPLES / "streams-4.3.1").iterdir()}
+ROLES = ("active", "standby", "current_active", "current_standby")
+OLD = """\
+GROUP           TARGET-ASSIGNMENT-EPOCH   TOPOLOGY-EPOCH MEMBER                 MEMBER-PROTOCOL MEMBER-EPOCH    \
+PROCESS                              CLIENT-ID                       ASSIGNMENTS
+fraud           5                         0              VMCVaTcCQfe8dR1E4byyvg streams         4               \
+e5955518-4313-4ec0-8abe-0dcff5b80f59 fraud-2-StreamThread-1-consumer \
+ACTIVE: 0:[1,3]; 1:[0]; STANDBY: 1:[2]; WARMUP: 1:[3]; TARGET-ACTIVE: 0:[1]; TARGET-STANDBY: 1:[2,0];
+fraud           5                         0              5YWvzoPjRtCU1jm8Vh-9Ng streams         5               \
+22af0615-2804-4bf0-9d93-a6abf9675ef4 fraud-1-StreamThread-1-consumer
+"""
+"""Members whose tasks change; the second, which has just joined, has none."""
+
+
+def tasks_of(found: Joined) -> dict[str, dict[str, list[str]]]:
+    """Return the tasks by member and role."""
+    return {
+        row["member_id"]: {role: [f"{task['subtopology']}_{task['partition']}" for task in row[role]] for role in ROLES}
+        for row in found.streams
+    }
+
+
+def test_members_of_streams_groups_have_their_tasks_and_their_target() -> None:
+    found = Joined(OLD)
+    assert tasks_of(found) == {
+        "VMCVaTcCQfe8dR1E4byyvg": {
+            "active": ["0_1"],
+            "standby": ["1_2", "1_0"],
+            "current_active": ["0_1", "0_3", "1_0"],
+            "current_standby": ["1_2", "1_3"],
+        },
+        "5YWvzoPjRtCU1jm8Vh-9Ng": {role: [] for role in ROLES},
+    }
+    first = found.streams[0]
+    assert [first[name] for name in ("cluster", "group_id", "process_id", "client_id", "host", "protocol")] == [
+        *("blue", FRAUD, "e5955518-4313-4ec0-8abe-0dcff5b80f59", "fraud-2-StreamThread-1-consumer", None, None)
+    ]
+    assert found.rejects == []
+    assert found.assumptions[0].startswith("the topology of 1 group (fraud) is not in the output of kafka-streams-")
+
+
+def test_the_target_of_streams_members_is_assumed_without_verbose() -> None:
+    """Of two lines of a member, the one with the target is used."""
+    sentence = "the target assignment of 2 members (1 group) of streams groups is unknown"
+    found = Joined(STREAMS_MEMBERS)
+    assert tasks_of(found)["VMCVaTcCQfe8dR1E4byyvg"]["active"] == ["0_1", "0_3"]
+    assert [each.partition(",")[0] for each in found.assumptions if "target" in each] == [sentence]
+    for texts in ((STREAMS_MEMBERS, OLD), (OLD, STREAMS_MEMBERS)):
+        both = Joined(*texts)
+        assert tasks_of(both)["VMCVaTcCQfe8dR1E4byyvg"]["active"] == ["0_1"]
+        assert [each.partition(";")[0] for each in both.rejects] == ["the member is listed more than once"] * 2
+        assert not any("target" in each for each in both.assumptions)
+
+
+def test_a_missing_member_of_a_streams_group_is_rejected() -> None:
+    found = Joined(STREAMS_MEMBERS, re.sub(r"2$", "3", STREAMS_STATE_VERBOSE.rstrip()))
+    assert (found.rejects, found.rejected_tables) == ([ONE_MORE], {"streams_members"})
+    assert found.listed == {FRAUD: ("streams", None, "Stable", 3)}
+    assert any(each.startswith("members of 1 group (fraud) may be missing") for each in found.assumptions)
+
+
+@pytest.mark.parametrize("tasks", ["ACTIVE: 0:[1,3]", "ACTIVE 0:[1];", "OTHER: 0:[1];", "ACTIVE: 0:[99999999];"])
+def test_a_line_with_other_tasks_is_rejected(tasks: str) -> None:
+    found = Joined(STREAMS_MEMBERS.replace("ACTIVE: 0:[1,3];", tasks))
+    assert len(found.streams) == 1
+    assert len(found.rejects) == 1
+    assert found.rejected_tables == {"streams_members"}
+
+
+def test_members_of_the_example_have_what_the_coordinator_assigned() -> None:
+    found = Joined(*TOTALS.values())
+    assert found.rejects == []
+    tasks = tasks_of(found)
+    assert [len(tasks), *(len(row["host"] or "") for row in found.streams)] == [3, 0, 0, 0]
+    for role, expected in (("active", 8), ("standby", 4)):
+        assert len({task for of in tasks.values() for task in of[role]}) == expected
+        assert all(of[role] == of[f"current_{role}"] for of in tasks.values())
+    states = {"stopped": ("Empty", 0), "totals": ("Stable", 3)}
+    assert found.listed == {name: ("streams", "streams", *state) for name, state in states.items()}

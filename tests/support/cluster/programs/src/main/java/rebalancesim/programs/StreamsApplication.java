@@ -1,12 +1,15 @@
 package rebalancesim.programs;
 
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.LagInfo;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.KStream;
@@ -17,6 +20,7 @@ import org.apache.kafka.streams.kstream.KStream;
  * <p>The arguments are the bootstrap servers, the application.id, the topic and a directory. It has two threads then, or,
  * if a group.protocol follows, one thread and two subtopologies, the second of which counts records by key in a store. The
  * number of standby replicas may follow. Once a second it prints how many records its copies of the store lack.
+ * Beside the directory it writes topology.txt, the description of its topology.
  */
 public final class StreamsApplication {
     public static void main(String[] args) throws IOException {
@@ -36,7 +40,9 @@ public final class StreamsApplication {
         } else {
             records.foreach((key, value) -> { });
         }
-        try (KafkaStreams streams = new KafkaStreams(builder.build(), settings)) {
+        Topology topology = builder.build();
+        Files.writeString(Path.of(args[3]).resolveSibling("topology.txt"), topology.describe().toString());
+        try (KafkaStreams streams = new KafkaStreams(topology, settings)) {
             streams.start();
             Thread reporter = new Thread(() -> report(streams));
             reporter.setDaemon(true);

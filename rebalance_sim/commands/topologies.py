@@ -1,0 +1,80 @@
+"""The topologies of applications of Kafka Streams that ``--topology`` names."""
+
+from argparse import Namespace
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from rebalance_sim.commands.named_groups import unknown_group
+from rebalance_sim.commands.options import items
+from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.spark.driver_rows import where_in
+from rebalance_sim.engine.streams.application import CLASSIC
+from rebalance_sim.engine.tables.inputs import fit, usable
+from rebalance_sim.sources.assumptions import groups
+from rebalance_sim.sources.kafka_tools.capture import frame
+from rebalance_sim.sources.streams.described_groups import ASSUMED_REPLICAS
+from rebalance_sim.sources.streams.topology_description import ASSUMED_OF_DESCRIPTIONS, read_topologies
+from rebalance_sim.tables import STREAMS_MEMBERS, SUBTOPOLOGIES
+
+_KEYS = ("cluster", "group_id")
+
+
+class DescribedTopologies(NamedTuple):
+    """Rows of ``subtopologies``, and what is assumed of them."""
+
+    subtopologies: DataFrame
+    assumptions: list[str]
+
+
+def described_topologies(
+    run: Run, options: Namespace, members: DataFrame, known: DataFrame | None = None
+) -> DescribedTopologies | None:
+    """Return the subtopologies in the files of the option, in every cluster in which the group has members.
+
+    Groups with ``known`` subtopologies keep these. Returns None without the option; raises UserError for a group that
+    has no members.
+    """
+    if not options.topology:
+        return None
+    described = read_topologies(items(options.topology))
+    names = list(dict.fromkeys(row["group_id"] for row in described))
+    fitted = usable(fit(members, STREAMS_MEMBERS))
+    found = _with_members(fitted, names)
+    for name in names if run.reads_rows else ():
+        if all(name != group["group_id"] for group in found):
+            raise unknown_group("--topology", name, fitted)
+    done = set() if known is None else {(row["cluster"], row["group_id"]) for row in _named(known, names).collect()}
+    left = [group for group in found if (group["cluster"], group["group_id"]) not in done]
+    rows = [row | _of_group(group) for group in left for row in described if row["group_id"] == group["group_id"]]
+    return DescribedTopologies(
+        frame(run.spark, SUBTOPOLOGIES, (tuple(map(row.get, SUBTOPOLOGIES.names)) for row in rows)),
+        [ASSUMED_OF_DESCRIPTIONS, *_assumed_replicas(options, left)] if rows else [],
+    )
+
+
+def _named(rows: DataFrame, names: Collection[str]) -> DataFrame:
+    return where_in(rows, "group_id", names).select(*_KEYS).distinct()
+
+
+def _with_members(members: DataFrame, names: Collection[str]) -> list[Row]:
+    """Return the groups of these names, with their kind and the largest number of standby tasks of one task."""
+    is_classic = F.coalesce(F.col("protocol") == CLASSIC, F.lit(False)).alias("is_classic")
+    named = where_in(members, "group_id", names)
+    tasks = named.select(*_KEYS, is_classic, F.explode_outer("standby").alias("task")).groupBy(*_KEYS, "task")
+    copies = tasks.agg(F.count("task").alias("copies"), F.max("is_classic").alias("is_classic")).groupBy(*_KEYS)
+    largest = copies.agg(*(F.max(name).alias(name) for name in ("copies", "is_classic")))
+    return largest.orderBy(*_KEYS).collect()
+
+
+def _of_group(group: Row) -> dict[str, Any]:
+    """Return the columns about a group: a description has no num.standby.replicas."""
+    return {"cluster": group["cluster"], "standby_replicas": None if group["is_classic"] else group["copies"]}
+
+
+def _assumed_replicas(options: Namespace, described: Collection[Row]) -> list[str]:
+    streams = {group["group_id"] for group in described if not group["is_classic"]}
+    is_given = getattr(options, "standby_replicas", None) is not None
+    return [ASSUMED_REPLICAS.format(groups(streams))] if streams and not is_given else []
