@@ -46,7 +46,7 @@ PAGES_OF_OUTPUT = [
     ("elect.md", 3, 11),
     ("explain.md", 5, 0),
     ("fleet.md", 2, 2),
-    ("history.md", 4, 12),
+    ("history.md", 5, 15),
     ("kafka-versions.md", 0, 7),
     ("other-libraries.md", 0, 30),
     ("lag.md", 2, 12),

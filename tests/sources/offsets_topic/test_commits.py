@@ -201,7 +201,7 @@ def test_what_commits_do_not_show_has_a_reason(spark: SparkSession) -> None:
     irregular = [(record, at_ms + 4_000 * (place % 2)) for place, (record, at_ms) in enumerate(STOPPED)]
     few = [(classic(1, A), 0), (commit("t", 1, "g"), 1_000), (classic(2, A), 2_000), (commit("t", 2, "g"), 3_000)]
     too_irregular = "its partitions are committed too rarely or too irregularly, or clocks ran backwards"
-    cases = {
+    cases: dict[tuple[Any, ...], list[Placed]] = {
         (1, 0, 0, None, 0, too_irregular): in_log(few),
         (1, 1, 3, None, 0, too_irregular): in_log(irregular),
         (0, 0, 0, None, 0, "commits before or after the generation may be missing"): in_log(STOPPED, step=2),

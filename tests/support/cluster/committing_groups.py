@@ -1,7 +1,16 @@
-"""Groups of Java consumers that commit every second and are stopped, with the times without an owner."""
+"""
+Groups of Java consumers that commit every second and are stopped, with the times without an owner.
+
+    python -m tests.support.cluster.committing_groups --kafka 4.3.1 --out docs/examples/committing
+
+writes the records of __consumer_offsets as docs/history.md reads them, and for how long partitions had no owner.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
+import tempfile
 import time
 from collections import defaultdict
 from contextlib import ExitStack
@@ -9,6 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from confluent_kafka.admin import AdminClient, NewTopic
+from pyarrow import parquet
 
 from tests.support.cluster.broker import broker
 from tests.support.cluster.clients import JavaConsumers, listed_partitions
@@ -18,7 +28,8 @@ from tests.support.cluster.scripted_history import dump
 COMMIT_MS = 1_000
 GROUPS = {"restarted": (RANGE, 3), "killed": (RANGE, 2), "cooperative": (COOPERATIVE, 3)}
 """The protocol and the members of each group."""
-_TOPIC, _PARTITIONS = "orders", 6
+PARTITIONS = 6
+_TOPIC = "orders"
 _CALM_S, _AWAY_S = 15, 4
 _SETTINGS = {"enable.auto.commit": "true", "auto.commit.interval.ms": str(COMMIT_MS), "session.timeout.ms": "6000"}
 
@@ -34,7 +45,7 @@ def play(version: str, folder: Path) -> tuple[pa.Table, dict[str, list[int]]]:
             for name in ("java", "victims")
         ]
         admin = AdminClient({"bootstrap.servers": on.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic(_TOPIC, _PARTITIONS, 1)])[_TOPIC].result()
+        admin.create_topics([NewTopic(_TOPIC, PARTITIONS, 1)])[_TOPIC].result()
         java, victims = processes
 
         def start(group: str, number: int) -> None:
@@ -85,3 +96,19 @@ def _unowned(processes: list[JavaConsumers], killed_ms: int) -> dict[str, list[i
         ]
         held[each.name] = partitions
     return unowned
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kafka", default="4.3.1")
+    parser.add_argument("--out", required=True, type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        records, unowned = play(given.kafka, Path(folder))
+    given.out.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(records, given.out / "consumer-offsets.parquet")
+    (given.out / "unowned.json").write_text(json.dumps(unowned))
+
+
+if __name__ == "__main__":
+    main()
