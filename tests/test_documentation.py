@@ -111,6 +111,7 @@ NOT_RUN = {
     ".venv/bin/rebalance-sim history --offsets-topic dump --broker-logs": "tests/commands/test_history.py reads logs",
     "rebalance-sim explain assignment --topics out/history/miss_topics": "needs a miss; test_history.py runs it",
     "python -m tests.support.cluster.scripted_history": "takes two minutes and replaces an example",
+    "python -m tests.support.cluster.committing_groups": "takes a minute and replaces an example",
     "python -m tests.support.cluster.random_history": "takes an hour; test_random_history.py plays shorter histories",
     ". .venv/bin/activate": "interactive; the examples typed then are run",
     "pyspark": "interactive; the examples typed then are run",
