@@ -196,6 +196,17 @@ def test_two_dumps_are_one_log(spark: SparkSession) -> None:
 
 
 @pytest.mark.scale
+def test_records_of_other_groups_do_not_matter(spark: SparkSession) -> None:
+    """They are not read, but no offset is missing for that."""
+    others = [(classic(1, A, group_id="h"), 0), *every_5_seconds(1, 600, 7, group_id="h")]
+    rows = in_log([each for pair in zip(STOPPED, others, strict=False) for each in pair])
+    alone = read_history([given_rows(spark, rows, RECORDS)], groups=["g"]).generations.collect()
+    assert {row.group_id for row in alone} == {"g"}
+    found = {row.generation: tuple(row[name] for name in COLUMNS) for row in alone}
+    assert (found[2], found[3]) == ((1, 1, 3, 15_000, 1, None), (1, 0, 0, 1_000, 1, None))
+
+
+@pytest.mark.scale
 def test_what_commits_do_not_show_has_a_reason(spark: SparkSession) -> None:
     """Commits may be missing, irregular, too few, or of a consumer-protocol group."""
     irregular = [(record, at_ms + 4_000 * (place % 2)) for place, (record, at_ms) in enumerate(STOPPED)]
