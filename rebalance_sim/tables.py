@@ -1384,6 +1384,12 @@ GENERATIONS = Table(
         Column(
             "rewritten", BOOLEAN, "no rebalance: the record repeats its generation with the new id of a static member"
         ),
+        Column(
+            "converged_ms",
+            LONG,
+            "time from the record of an epoch until all members had their target assignments; null for classic groups, "
+            "if the next epoch came before, if the dump has no timestamps, and if records between may be missing",
+        ),
         Column("protocol", STRING, "elected protocol; null for consumer-protocol groups and groups without members"),
         Column("leader_id", STRING, "member that computed the assignment; null without one, and if it is not printed"),
         Column("members", INT, "number of members"),
@@ -1446,6 +1452,28 @@ GENERATIONS = Table(
             "without --broker-logs, if they have no reason, or if they may mean another generation with this number",
         ),
         Column("episode", INT, "number of its episode among those of the group, from 1"),
+        Column(
+            "commits_compared",
+            INT,
+            "partitions of topics with a commit before the record of the generation and one after it, up to the next "
+            "generation, none of which can be missing; null if commits are not compared (see downtime_reason), or if "
+            "the record is rewritten",
+        ),
+        Column(
+            "rewound",
+            INT,
+            "of them, partitions of which the first commit after the generation has a lower offset than the last one "
+            "before: records were read again, or the offset was reset",
+        ),
+        Column("rewound_records", LONG, "sum of the offsets by which these partitions went back"),
+        Column(
+            "downtime_ms",
+            LONG,
+            "estimate of its downtime, in partition-milliseconds: by how much longer than usual the partitions had no "
+            "commit; null if the commits do not tell",
+        ),
+        Column("downtime_partitions", INT, "partitions of which downtime_ms is the sum: they are committed regularly"),
+        Column("downtime_reason", STRING, "why downtime_ms is null; null for rewritten records"),
         Column("record_partition", INT, "partition of __consumer_offsets; null if it is not printed"),
         Column("record_offset", LONG, "offset of the record that completed the generation; null if it is not printed"),
     ),
@@ -1471,6 +1499,13 @@ GENERATION_MEMBERS = Table(
             TOPIC_PARTITIONS,
             "partitions that the leader, or for a consumer-protocol group the coordinator, assigned to the member; "
             "null if they are unknown",
+        ),
+        Column(
+            "revoked_ms",
+            LONG,
+            "time from the record in which the coordinator tells the member to revoke partitions to the one after it "
+            "has, the longest until the next epoch; null for classic groups, if it had none to revoke, if it was "
+            "removed before, and if records between may be missing",
         ),
         Column("record_partition", INT, "partition of __consumer_offsets; null if it is not printed"),
         Column("record_offset", LONG, "offset of the record of the generation; null if it is not printed"),
@@ -1504,6 +1539,10 @@ EPISODES = Table(
             MapType(STRING, INT),
             "how often members joined, left or restarted, by group.instance.id or client.id: up to 1,000 names",
         ),
+        Column("rewound", LONG, "sum of rewound; null if commits are not compared"),
+        Column("rewound_records", LONG, "sum of rewound_records"),
+        Column("downtime_ms", LONG, "sum of downtime_ms; null if it is null for all of its generations"),
+        Column("downtime_generations", INT, "generations of which it is the sum"),
     ),
 )
 
@@ -1655,7 +1694,9 @@ TIMINGS = Table(
             STRING,
             "`assign` (from the time at which all members had joined to the leader's assignment), `join` (from the "
             "beginning of a rebalance until all members had joined), `revoke` (from an "
-            "assignment that takes partitions from members of a cooperative group until they have rejoined), `restart` "
+            "assignment that takes partitions from members of a cooperative group until they have rejoined; of a "
+            "consumer-protocol group, until the member has revoked those that it was told to revoke), `converge` (from "
+            "an epoch of a consumer-protocol group until all members had their assignments), `restart` "
             "(from a member's departure in a rolling restart until it has rejoined), `return` (the same of other "
             "members that came back)",
             required=True,

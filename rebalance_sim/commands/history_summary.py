@@ -1,12 +1,12 @@
 """What ``history`` prints: how many generations there were, and which groups rebalance most and why."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table, one_line
-from rebalance_sim.engine.history.stories import AT, in_words, stories, within
+from rebalance_sim.engine.history.stories import AT, commit_sums, in_words, stories, within
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS, TIMINGS
 from rebalance_sim.wording import plural, utc_time
@@ -27,6 +27,7 @@ def summarise_history(tables: Mapping[str, DataFrame]) -> list[Line]:
         F.sum("moved").alias("moved"),
         F.sum("moved_back").alias("moved_back"),
         F.count_if(~F.col("complete") | F.col("complete").isNull()).alias("incomplete"),
+        *commit_sums(),
     )
     total = groups.agg(F.sum("generations"), F.count("*"), F.min("first_ms"), F.max("last_ms")).collect()[0]
     number, of_groups, first_ms, last_ms = total
@@ -53,7 +54,32 @@ def summarise_history(tables: Mapping[str, DataFrame]) -> list[Line]:
         )
         for row in shown
     ]
-    return [*lines, "", Table.of_clusters(header, cells, [row["cluster"] for row in shown])]
+    return [*lines, "", Table.of_clusters(header, cells, [row["cluster"] for row in shown]), *_commits(shown)]
+
+
+def _commits(groups: Sequence[Row]) -> list[Line]:
+    """Return what the commits before and after generations show; nothing if none were compared."""
+    compared = [row for row in groups if row["compared"]]
+    if not compared:
+        return []
+    header = ("group", "generations compared", "offsets back after", "by records", "downtime, partition-seconds", "of")
+    cells = [
+        (
+            row["group_id"],
+            row["compared"],
+            row["rewinding"],
+            row["rewound_records"],
+            row["downtime_ms"] / 1000 if row["told"] else None,
+            row["told"],
+        )
+        for row in compared
+    ]
+    table = Table.of_clusters(header, cells, [row["cluster"] for row in compared])
+    return [
+        "",
+        "commits before and after generations (downtime is an estimate, of the generations where they tell):",
+        table,
+    ]
 
 
 def summarise_timings(timings: DataFrame) -> list[Line]:

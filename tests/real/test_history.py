@@ -11,6 +11,7 @@ from rebalance_sim import backtest, timings
 from rebalance_sim.kafka.history.causes import Cause
 from rebalance_sim.sources.offsets_topic.history import History as Read
 from rebalance_sim.sources.offsets_topic.history import read_history
+from tests.support.cluster.committing_groups import COMMIT_MS, GROUPS, PARTITIONS, play
 from tests.support.cluster.scripted_history import SCRIPTS, History, dump, played, topic_ids
 from tests.support.maven import JarsUnavailable
 from tests.support.rows import given_rows
@@ -59,6 +60,26 @@ def test_causes_of_scripted_groups(spark: SparkSession, tmp_path: Path, version:
         assert tested.count() == with_members.where(number).count()
     _check_timings(read, history, spark.read.text(str(on.log)))
     assert None not in [row.completed_at_ms for row in rows if row.type == "classic"]
+
+
+def test_downtime_that_commits_show(spark: SparkSession, tmp_path: Path) -> None:
+    """Consumers that commit every second are restarted, and one is killed; a gap tells its downtime to a second.
+
+    Members of a cooperative group cannot commit during a rebalance, in which they keep partitions.
+    """
+    try:
+        records, unowned = play("4.3.1", tmp_path)
+    except JarsUnavailable as reason:
+        pytest.skip(f"no broker: {reason}")
+    parquet.write_table(records, tmp_path / "dump.parquet")
+    read = read_history([spark.read.parquet(str(tmp_path / "dump.parquet"))], groups=[*GROUPS])
+    found = {row.group_id: row for row in read.episodes.collect()}
+    for group in GROUPS:
+        estimated_ms, true_ms = found[group].downtime_ms, sum(unowned[group])
+        assert abs(estimated_ms - true_ms) <= COMMIT_MS * PARTITIONS, group
+        assert found[group].rewound == 0
+    rows = read.generations.where("group_id = 'killed' AND cause = 'member left'").collect()
+    assert [(row.commits_compared, row.downtime_partitions, row.downtime_reason) for row in rows] == [(6, 6, None)]
 
 
 def _check_timings(read: Read, history: History, log: DataFrame) -> None:

@@ -113,22 +113,36 @@ def topics_of_consumer_group() -> Written:
 
 
 def consumer(
-    member_id: str, server_assignor: str | None = None, regex: str | None = None, classic: Sequence[str] = ()
+    member_id: str,
+    server_assignor: str | None = None,
+    regex: str | None = None,
+    classic: Sequence[str] = (),
+    client: str = "k",
 ) -> Written:
     """Return a member of a consumer-protocol group; one that offers protocols follows the classic protocol."""
     key, _ = tombstone(RecordType.CONSUMER_GROUP_MEMBER_METADATA, "new", member_id)
     metadata = encode_subscription(Subscription(("orders",)))
     protocols = [_compact(name) + _compact(metadata) + _NO_TAGS for name in classic]
     of_classic = b"\1" + struct.pack(">i", 45_000) + _list(protocols) + _NO_TAGS if classic else b"\0"
-    value = b"".join(map(_compact, (None, "r2", "k", "/k"))) + _list([_compact("orders")]) + _compact(regex)
+    value = b"".join(map(_compact, (None, "r2", client, f"/{client}"))) + _list([_compact("orders")]) + _compact(regex)
     value += struct.pack(">i", 60_000) + _compact(server_assignor) + _tagged(of_classic)
     return key, struct.pack(">h", 0) + value
 
 
-def current(member_id: str, partitions: dict[str, list[int]]) -> Written:
-    """Return the current assignment of a member of a consumer-protocol group, by the ids of topics."""
+def current(
+    member_id: str,
+    partitions: dict[str, list[int]],
+    pending: dict[str, list[int]] | None = None,
+    epoch: int = 7,
+    state: int = 0,
+) -> Written:
+    """Return the current assignment of a member of a consumer-protocol group, by the ids of topics.
+
+    ``pending`` are partitions that it has to revoke.
+    """
     key, _ = tombstone(RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, "new", member_id)
-    return key, struct.pack(">hiib", 0, 7, 6, 0) + _topic_partitions(partitions) + _list([]) + _NO_TAGS
+    value = struct.pack(">hiib", 0, epoch, epoch - 1, state) + _topic_partitions(partitions)
+    return key, value + _topic_partitions(pending or {}) + _NO_TAGS
 
 
 def share_member(member_id: str, *topics: str) -> Written:

@@ -52,6 +52,11 @@ def _generations(key: Key, place: int) -> Iterator[dict[str, Any]]:
             "moved_back": 2,
             "skipped": 0,
             "complete": number > 0,
+            # After every sixth generation, a partition is read again.
+            "commits_compared": 12 * (number > 0),
+            "rewound": int(number % 6 == 5),
+            "rewound_records": 100 * (number % 6 == 5),
+            "downtime_ms": 1_500 if number > 0 else None,
             "cause": str(cause),
             "cause_member": name,
             "evidence": f"member {name} left or timed out",

@@ -323,7 +323,7 @@ TIERS = (
     Tier(
         "offsets topic",
         0.5,
-        ("tests/sources/offsets_topic/test_fleet.py", "tests/sources/offsets_topic/test_history.py"),
+        tuple(f"tests/sources/offsets_topic/test_{part}.py" for part in ("commits", "fleet", "history")),
         (
             "rebalance_sim/kafka/history/",
             "rebalance_sim/kafka/wire/",

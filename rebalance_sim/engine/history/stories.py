@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from rebalance_sim.kafka.history.causes import Cause
@@ -11,6 +11,8 @@ from rebalance_sim.wording import plural
 
 AT = "coalesce(completed_at_ms, recorded_at_ms)"
 """The time of a generation, as an expression; null if it is unknown."""
+COMPARED = "commits_compared"
+"""The column with the number of partitions whose commits are compared; earlier histories do not have it."""
 _GROUP = ("cluster", "group_id")
 _BECAUSE = {
     Cause.RESTARTED: "{} left and came back",
@@ -89,6 +91,45 @@ def because(causes: Sequence[_Fields]) -> str:
     if not found["unnamed"] and found["members"] == 1:
         who = f"member {found['member']}"
     return f", {found['generations']:,} of them because {_BECAUSE[cause].format(who)}"
+
+
+def commit_sums() -> list[Column]:
+    """Return what commits show of generations, as aggregates: generations, partitions, records and milliseconds."""
+    return [
+        F.count_if(F.col(COMPARED) > 0).alias("compared"),
+        F.count_if(F.col("rewound") > 0).alias("rewinding"),
+        F.sum("rewound").alias("rewound"),
+        F.sum("rewound_records").alias("rewound_records"),
+        F.sum("downtime_ms").alias("downtime_ms"),
+        F.count("downtime_ms").alias("told"),
+    ]
+
+
+def commits_in_words(sums: _Fields) -> str:
+    """Return a row of ``commit_sums`` as a sentence; empty if no commits were compared.
+
+    >>> sums = {"compared": 9, "rewinding": 2, "rewound": 3, "rewound_records": 120, "downtime_ms": 4_200, "told": 8}
+    >>> what, went_back, downtime = commits_in_words(sums).replace("; ", ": ").split(": ")
+    >>> what, went_back
+    ('Commits before and after 9 generations', 'after 2, offsets of 3 partitions went back by 120 records')
+    >>> downtime
+    'partitions had no commit for 4.2 partition-seconds longer than usual around 8, an estimate of downtime.'
+    """
+    if not sums["compared"]:
+        return ""
+    went_back = (
+        f"after {sums['rewinding']:,}, offsets of {plural(sums['rewound'], 'partition')} went back by "
+        f"{plural(sums['rewound_records'], 'record')}"
+        if sums["rewinding"]
+        else "no offset went back"
+    )
+    downtime = (
+        f"partitions had no commit for {sums['downtime_ms'] / 1000:,.1f} partition-seconds longer than usual around "
+        f"{sums['told']:,}, an estimate of downtime"
+        if sums["told"]
+        else "they are too rare or too irregular to estimate downtime"
+    )
+    return f"Commits before and after {plural(sums['compared'], 'generation')}: {went_back}; {downtime}."
 
 
 def within(first_ms: int | None, last_ms: int | None) -> str:

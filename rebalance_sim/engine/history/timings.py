@@ -11,6 +11,7 @@ from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.kafka.history.causes import Cause
+from rebalance_sim.kafka.history.changes import Kind
 from rebalance_sim.kafka.history.episodes import EpisodeKind
 from rebalance_sim.kafka.history.rebalance_steps import REVOKED, RebalanceStep, joined_by, left_by
 from rebalance_sim.kafka.history.timings import Bound, Source, Timing
@@ -41,6 +42,7 @@ class Timings:
         """Return the rows of ``timings``."""
         returns = self._returns(generation_members)
         samples = [self._assign(generation_members), self._revoke(), _bounded(returns)]
+        samples += [self._converge(), _revoked_by_members(generation_members)]
         if self.steps is not None:
             read = self.generations.select(*_GROUP).distinct()
             steps = self.steps.join(read, [*_GROUP], "left_semi").transform(_in_order)
@@ -71,25 +73,35 @@ class Timings:
         rejoined = placed.where(f"cause = '{Cause.REVOKED}' AND skipped = 0 AND completed_at_ms >= assigned_at_ms")
         return rejoined.select(*_sample(Timing.REVOKE, Bound.UPPER, F.expr("completed_at_ms - assigned_at_ms")))
 
+    def _converge(self) -> DataFrame:
+        """Return how long consumer-protocol groups took until all members had their assignments."""
+        known = self.generations.where("converged_ms IS NOT NULL")
+        return known.select(*_sample(Timing.CONVERGE, Bound.MEASURED, F.col("converged_ms")))
+
     def _returns(self, members: DataFrame) -> DataFrame:
         """Return the members that came back, with the times of the last generation before and the first one after.
 
-        Of members that have their client id and host in common, the records do not show which one is back.
+        Of members that have their client id and host in common, the records do not show which one is back. The record
+        of an epoch has no other time than its own.
         """
         client_id, host = (
             F.when(F.col("instance_id").isNull(), F.col(name)).alias(name) for name in ("client_id", "host")
         )
-        own = members.where("completed_at_ms IS NOT NULL").select(
-            *_HISTORY, "generation", "completed_at_ms", "member_id", "instance_id", client_id, host
+        epochs = self.generations.where(f"type = '{Kind.CONSUMER}'").select(*_HISTORY, "generation", "recorded_at_ms")
+        timed = members.join(epochs, [*_HISTORY, "generation"], "left").withColumn(
+            "at_ms", F.coalesce("completed_at_ms", "recorded_at_ms")
+        )
+        own = timed.where("at_ms IS NOT NULL").select(
+            *_HISTORY, "generation", "at_ms", "member_id", "instance_id", client_id, host
         )
         of_generation = Window.partitionBy(*_HISTORY, *_IDENTITY, "generation")
         of_identity = Window.partitionBy(*_HISTORY, *_IDENTITY)
         alone = (
             own.withColumn("alike", F.count("*").over(of_generation))
             .withColumn("most", F.max("alike").over(of_identity))
-            .withColumn("seen_at_ms", F.lag("completed_at_ms").over(of_identity.orderBy("generation")))
+            .withColumn("seen_at_ms", F.lag("at_ms").over(of_identity.orderBy("generation")))
             .withColumn("left_id", F.lag("member_id").over(of_identity.orderBy("generation")))
-            .where("most = 1 AND completed_at_ms >= seen_at_ms")
+            .where("most = 1 AND at_ms >= seen_at_ms")
         )
         back = self.generations.where("restarted > 0").select(
             *_HISTORY, "generation", "episode", F.explode("restarted_ids").alias("member_id")
@@ -102,7 +114,13 @@ class Timings:
 
 def _bounded(returns: DataFrame) -> DataFrame:
     """Return at most how long members were away: as long as no generation has them, and before until they left."""
-    return returns.select(*_sample(F.col("timing"), Bound.UPPER, F.expr("completed_at_ms - seen_at_ms"), names=_NAMES))
+    return returns.select(*_sample(F.col("timing"), Bound.UPPER, F.expr("at_ms - seen_at_ms"), names=_NAMES))
+
+
+def _revoked_by_members(members: DataFrame) -> DataFrame:
+    """Return at most how long members of consumer-protocol groups took to revoke: until their next heartbeat."""
+    known = members.where("revoked_ms IS NOT NULL")
+    return known.select(*_sample(Timing.REVOKE, Bound.UPPER, F.col("revoked_ms"), names=_NAMES))
 
 
 def _in_order(steps: DataFrame) -> DataFrame:

@@ -13,6 +13,7 @@ from rebalance_sim.wording import enumerated, plural
 
 _SHOWN = 3
 """Names in a sentence."""
+_PERHAPS_BACK = "{} may have left this host before: a client id that is not set may be another after a restart"
 
 
 class Cause(StrEnum):
@@ -69,6 +70,7 @@ def _of_members(change: Change) -> Explanation | None:
         *_part(change.replaced, "replaced: a static member rejoined with a new member id"),
         *_part(change.joined, "joined"),
         *_part(change.left, f"left{_timed_out(change)}"),
+        *([_PERHAPS_BACK.format(_names(change.perhaps_back))] if change.perhaps_back else []),
     ]
     if not parts:
         return None
@@ -76,6 +78,8 @@ def _of_members(change: Change) -> Explanation | None:
         cause = Cause.EMPTIED
     elif change.restarted:
         cause = Cause.RESTARTED
+    elif change.perhaps_back:
+        cause = Cause.UNKNOWN
     elif came and gone:
         cause = Cause.JOINED_AND_LEFT
     elif came or gone:

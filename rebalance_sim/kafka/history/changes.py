@@ -4,7 +4,8 @@ The generations of a group come one after the other. What is kept of earlier one
 one, the owners of each partition, and members that left a short time ago.
 """
 
-from collections import defaultdict, deque
+import re
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,6 +14,10 @@ from typing import NamedTuple
 from rebalance_sim.kafka.wire.consumer_protocol import TopicPartition
 
 _LONGEST_MS = 2**63 - 1
+_UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_MADE_AT_START = re.compile(rf"consumer-(.+-)?\d+|.+-{_UUID}(-StreamThread-\d+-consumer)?")
+"""Client ids that may be others after a restart: Java's consumers without one are numbered by process, and processes of
+Kafka Streams have random ids."""
 MOST_DEPARTED = 10_000
 """How many members that left are remembered."""
 
@@ -93,6 +98,8 @@ class Change(NamedTuple):
     skipped: int = 0
     """Generations between the two."""
     joined: tuple[Participant, ...] = ()
+    perhaps_back: tuple[Participant, ...] = ()
+    """Those of them that may be one that left before: their client ids are made when they start."""
     left: tuple[Participant, ...] = ()
     replaced: tuple[Participant, ...] = ()
     """Static members whose member id was replaced with a new one."""
@@ -137,6 +144,8 @@ class GroupHistory:
     )
     """Members that left, by client id and host, with what ``_same`` had of them."""
     _departures: int = 0
+    _unrecognizable: Counter[str] = field(default_factory=Counter)
+    """How many of them would have other client ids, by host."""
     _owners: dict[TopicPartition, str] = field(default_factory=dict)
     _owners_before: dict[TopicPartition, str] = field(default_factory=dict)
     _partitions: dict[str, int] = field(default_factory=dict)
@@ -150,6 +159,7 @@ class GroupHistory:
     def forget_departed(self) -> None:
         """Forget members that left: later ones with their client id and host are new."""
         self._departed.clear()
+        self._unrecognizable.clear()
         self._departures = 0
 
     def next(self, now: Generation) -> Change:
@@ -172,13 +182,15 @@ class GroupHistory:
         grown = self._grown(now)
         revoked = _revoked(before) if before is not None else 0
         moved, moved_back, assigned = self._moves(now)
+        joined = tuple(each for each in came if before is not None and each.member_id not in returned)
         return Change(
             before,
             now,
             is_rewritten=before is not None and now.number == before.number,
             since_ms=_since(before, now),
             skipped=0 if before is None else max(now.number - before.number - 1, 0),
-            joined=tuple(each for each in came if before is not None and each.member_id not in returned),
+            joined=joined,
+            perhaps_back=tuple(each for each in joined if _is_made_at_start(each) and self._unrecognizable[each.host]),
             left=tuple(member for member in gone if member.member_id not in back_now),
             replaced=tuple(member for member in came if member.member_id in replaced),
             restarted=tuple(each for each in came if each.member_id in returned and each.member_id not in replaced),
@@ -201,6 +213,7 @@ class GroupHistory:
         for member in gone:
             self._departed[_identity(member)].append((member, self._same[member.member_id]))
             self._departures += 1
+            self._unrecognizable[member.host] += _is_made_at_start(member)
 
     def _earlier(self, member: Participant) -> tuple[Participant, str] | None:
         """Return the member that left and is back under a new member id, if there is one."""
@@ -208,6 +221,7 @@ class GroupHistory:
         if not departed:
             return None
         self._departures -= 1
+        self._unrecognizable[member.host] -= _is_made_at_start(departed[0][0])
         return departed.popleft()
 
     def _grown(self, now: Generation) -> tuple[GrownTopic, ...]:
@@ -235,6 +249,10 @@ class GroupHistory:
 
 def _id(member: Participant) -> str:
     return member.member_id
+
+
+def _is_made_at_start(member: Participant) -> bool:
+    return member.instance_id is None and _MADE_AT_START.fullmatch(member.client_id) is not None
 
 
 def _identity(member: Participant) -> tuple[str | None, str]:

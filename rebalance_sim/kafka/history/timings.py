@@ -11,7 +11,13 @@ class Timing(StrEnum):
     JOIN = "join"
     """From the beginning of a rebalance until all members had joined."""
     REVOKE = "revoke"
-    """From the assignment that takes partitions from members of a cooperative group until they have rejoined."""
+    """From the assignment that takes partitions from members of a cooperative group until they have rejoined.
+
+    Of a consumer-protocol group: from the record in which the coordinator tells a member to revoke partitions to the
+    one after it has.
+    """
+    CONVERGE = "converge"
+    """From the record of an epoch of a consumer-protocol group until all members had their target assignments."""
     RESTART = "restart"
     """From the departure of a member in a rolling restart until it has rejoined."""
     RETURN = "return"

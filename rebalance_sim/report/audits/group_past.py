@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.history.prevention import SAVES
-from rebalance_sim.engine.history.stories import AT, in_words, stories
+from rebalance_sim.engine.history.stories import AT, COMPARED, commit_sums, commits_in_words, in_words, stories
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.report.audits.audited_run import GroupKey
 from rebalance_sim.report.lanes import UNITS
@@ -50,6 +50,8 @@ def past_of_groups(history: Mapping[str, DataFrame], groups: Collection[GroupKey
     names = {group_id for _, group_id in groups}
     generations = where_in(history[GENERATIONS.name], "group_id", names)
     by_key = {(row["cluster"], row["group_id"]): row for row in generations.transform(stories).collect()}
+    sums = generations.groupBy(*_KEYS).agg(*commit_sums()).collect() if COMPARED in generations.columns else []
+    committed = {(row["cluster"], row["group_id"]): commits_in_words(row) for row in sums}
     prevented: defaultdict[GroupKey, list[Row]] = defaultdict(list)
     if PREVENTION.name in history:
         for row in where_in(history[PREVENTION.name].where(SAVES), "group_id", names).collect():
@@ -61,16 +63,23 @@ def past_of_groups(history: Mapping[str, DataFrame], groups: Collection[GroupKey
     columns: list[SparkColumn | str] = [*_KEYS, "place", F.expr(AT).alias("at_ms"), *_OF_GENERATION, back, evidence]
     rows = placed.select(*columns).orderBy(*_KEYS, F.desc("place")).collect()
     by_group = groupby(rows, key=lambda row: (row["cluster"], row["group_id"]))
-    return {key: _group_past(by_key[key], list(of), prevented[key]) for key, of in by_group if key in groups}
+    return {
+        key: _group_past(by_key[key], committed.get(key, ""), list(of), prevented[key])
+        for key, of in by_group
+        if key in groups
+    }
 
 
-def _group_past(story: Row, rows: Sequence[Row], prevented: Sequence[Row]) -> GroupPast:
+def _group_past(story: Row, committed: str, rows: Sequence[Row], prevented: Sequence[Row]) -> GroupPast:
     last = [(utc_time(row["at_ms"]), *(row[name] for name in ("generation", "members", "cause", "evidence")))
             for row in rows[-LISTED_GENERATIONS:]]  # fmt: skip
     columns = (Column("time, UTC"), *counts("generation", "members"), Column("cause"), Column("evidence"))
     caption = f"The last {plural(len(last), 'generation')}" if len(last) > 1 else "The last generation"
     return GroupPast(
-        f"{in_words(story)}.", _strip(story, rows), Table(caption, columns, tuple(last)), _prevented(prevented)
+        f"{in_words(story)}. {committed}".strip(),
+        _strip(story, rows),
+        Table(caption, columns, tuple(last)),
+        _prevented(prevented),
     )
 
 

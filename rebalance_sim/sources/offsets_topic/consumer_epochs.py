@@ -1,4 +1,8 @@
-"""The epochs of a consumer-protocol group (KIP-848), from the records of its members and their assignments."""
+"""The epochs of a consumer-protocol group (KIP-848), from the records of its members and their assignments.
+
+The coordinator writes a member's current assignment when a heartbeat changes it: when it tells the member to revoke
+partitions, when the member has revoked them, and when it has given the member all of its target assignment.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -19,13 +23,15 @@ from rebalance_sim.kafka.wire.offsets_topic import (
     TopicIdPartitions,
     Value,
 )
-from rebalance_sim.sources.assumptions import MembersAsStated
 from rebalance_sim.sources.consumer_groups import server_protocols
 from rebalance_sim.sources.offsets_topic.gaps import Position
 from rebalance_sim.sources.offsets_topic.generation_rows import Values
+from rebalance_sim.sources.offsets_topic.reading import Reading
 from rebalance_sim.sources.offsets_topic.stored_members import consumer_columns
 
 _SERVER = "server-"
+_STABLE = 0
+"""``MemberState.STABLE``: the member has its target assignment."""
 
 
 class EpochMember(NamedTuple):
@@ -46,6 +52,9 @@ class Epoch(NamedTuple):
     """Partitions by topic; None since Kafka 4.1, which does not store them."""
     rejects: list[tuple[Values, str]]
     """Partitions of topics without a name, with the reason."""
+    converged_ms: int | None = None
+    """Time until all members had their target assignments; None if they had not before the next epoch, or without
+    times."""
 
 
 class _Begun(NamedTuple):
@@ -57,13 +66,21 @@ class _Begun(NamedTuple):
     current: Mapping[str, ConsumerGroupCurrentMemberAssignment]
 
 
+class _Revocation(NamedTuple):
+    """Partitions that a member was told to revoke, and when."""
+
+    partitions: frozenset[tuple[str, int]]
+    position: Position
+
+
 class ConsumerGroup:
     """The state of a group after each of its records."""
 
-    def __init__(self, group_id: str, as_stated: MembersAsStated, topic_names: Mapping[str, str]) -> None:
+    def __init__(self, group_id: str, reading: Reading) -> None:
         self._group_id = group_id
-        self._as_stated = as_stated
-        self._names = topic_names
+        self._as_stated = reading.as_stated
+        self._names = reading.topic_names
+        self._gaps = reading.gaps
         self._own_names: dict[str, str] = {}
         self._partitions: dict[str, int] | None = None
         self._members: dict[str, Values] = {}
@@ -72,9 +89,16 @@ class ConsumerGroup:
         self._matched: dict[str, tuple[str, ...]] = {}
         """Topics by the regular expression that they match."""
         self._begun: _Begun | None = None
+        self._assigned: Epoch | None = None
+        """The last epoch, if its target assignments are computed: members may still have to take them."""
+        self._unsettled: set[str] = set()
+        """Members that do not have their target assignments of this epoch."""
+        self._revoking: dict[str, _Revocation] = {}
+        self._revoked_ms: dict[str, int] = {}
+        """How long each member took to revoke partitions since the last epoch that was returned."""
 
     def add(self, key: Key, value: Value | None, position: Position) -> Epoch | None:
-        """Add a record, and return the epoch that it completes."""
+        """Add a record, and return the epoch that it ends."""
         member_id = key.member_id or ""
         match value:
             case ConsumerGroupMemberMetadata():
@@ -83,18 +107,20 @@ class ConsumerGroup:
                 self._targets[member_id] = value.partitions
             case ConsumerGroupCurrentMemberAssignment():
                 self._current[member_id] = value
+                self._note_revocation(member_id, value, position)
+                self._note_settled(member_id, value, position)
             case ConsumerGroupPartitionMetadata():
                 self._own_names |= {topic.topic_id: topic.topic for topic in value.topics}
                 self._partitions = {topic.topic: topic.partitions for topic in value.topics}
             case ConsumerGroupRegularExpression():
                 self._matched[key.regular_expression or ""] = value.topics
             case ConsumerGroupMetadata():
-                # The epoch before had no assignment of its own: nobody sent a heartbeat in time.
                 before = self.taken()
                 self._begun = _Begun(value.epoch, position, dict(self._members), dict(self._current))
                 return before
-            case ConsumerGroupTargetAssignmentMetadata() if self._begun is not None:
-                return self._completed(self._targets) if value.epoch >= self._begun.number else None
+            case ConsumerGroupTargetAssignmentMetadata() if self._begun and value.epoch >= self._begun.number:
+                self._unsettled = set(self._begun.members)
+                self._assigned = self._completed(self._targets)
             case None:
                 self._remove(key.type, member_id)
             case _:
@@ -102,8 +128,43 @@ class ConsumerGroup:
         return None
 
     def taken(self) -> Epoch | None:
-        """Return the epoch whose target assignments were never computed, if there is one."""
-        return None if self._begun is None else self._completed(None)
+        """Return the last epoch, if there is one. Without a heartbeat, its target assignments were never computed."""
+        epoch, self._assigned = self._assigned, None
+        if self._begun is not None:
+            epoch = self._completed(None)
+        if epoch is not None:
+            for member in epoch.members:
+                member.columns["revoked_ms"] = self._revoked_ms.get(member.participant.member_id)
+            self._revoked_ms = {}
+        return epoch
+
+    def _note_revocation(self, member_id: str, current: ConsumerGroupCurrentMemberAssignment, now: Position) -> None:
+        """Note when a member is told to revoke partitions, and when it has revoked them."""
+        told = self._revoking.get(member_id)
+        pending = frozenset((of.topic_id, number) for of in current.pending_revocation for number in of.partitions)
+        if told is not None and not told.partitions & pending:
+            del self._revoking[member_id]
+            took_ms = self._time_between(told.position, now)
+            if took_ms is not None:
+                self._revoked_ms[member_id] = max(took_ms, self._revoked_ms.get(member_id, 0))
+        if pending:
+            self._revoking.setdefault(member_id, _Revocation(pending, now))
+
+    def _note_settled(self, member_id: str, current: ConsumerGroupCurrentMemberAssignment, now: Position) -> None:
+        """Note when the last member has its target assignment."""
+        epoch = self._assigned
+        if epoch is None or current.member_epoch != epoch.number or current.state != _STABLE:
+            return
+        if self._unsettled == {member_id}:
+            self._assigned = epoch._replace(converged_ms=self._time_between(epoch.position, now))
+        self._unsettled.discard(member_id)
+
+    def _time_between(self, earlier: Position, later: Position) -> int | None:
+        """Return the time between two records; None if one between them may be missing, or if clocks ran backwards."""
+        if earlier.recorded_at_ms is None or later.recorded_at_ms is None or self._gaps.between(earlier, later):
+            return None
+        took_ms = later.recorded_at_ms - earlier.recorded_at_ms
+        return took_ms if took_ms >= 0 else None
 
     def _remove(self, record_type: RecordType, member_id: str) -> None:
         """Delete what a tombstone is about."""
@@ -113,6 +174,8 @@ class ConsumerGroup:
             RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: self._current,
         }
         kept.get(record_type, {}).pop(member_id, None)
+        if record_type is RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT:
+            self._revoking.pop(member_id, None)
 
     def _completed(self, targets: Mapping[str, tuple[TopicIdPartitions, ...]] | None) -> Epoch:
         begun, self._begun = self._begun, None

@@ -58,6 +58,15 @@ class Gaps:
             "compacted, or markers of transactions"
         )
 
+    def are_between(self, partitions: Ints, earlier: Ints, later: Ints) -> Flags:
+        """Return, for pairs of offsets with a needed record between them, whether some between them are missing."""
+        found = np.zeros(len(partitions), np.bool_)
+        for partition in np.intersect1d(partitions, list(self.ranges)).tolist():
+            firsts, lasts = self.ranges[partition]
+            of = partitions == partition
+            found[of] = np.searchsorted(lasts, earlier[of]) < np.searchsorted(firsts, later[of])
+        return found
+
     @classmethod
     def of(cls, missing: pa.Table) -> "Gaps":
         """Return the ranges in rows of ``MISSING``."""

@@ -33,6 +33,7 @@ from rebalance_sim.kafka.wire.offsets_topic import (
 )
 from rebalance_sim.kafka.wire.readable import INT16, SchemaError
 from rebalance_sim.sources.client_columns import client_columns
+from rebalance_sim.sources.offsets_topic.commits import OF_EPOCHS
 from rebalance_sim.sources.offsets_topic.consumer_epochs import ConsumerGroup, Epoch
 from rebalance_sim.sources.offsets_topic.fleet import ASSIGNED, RECORD
 from rebalance_sim.sources.offsets_topic.gaps import Position
@@ -201,7 +202,7 @@ class _Group:
         self._rows = rows
         self._kind: Kind | None = None
         self._history = GroupHistory()
-        self._consumers = ConsumerGroup(group_id, reading.as_stated, reading.topic_names)
+        self._consumers = ConsumerGroup(group_id, reading)
         self._classic_members: dict[str, _Sent] = {}
         self._episode: Episode | None = None
         self._episodes = self._recreated = 0
@@ -268,7 +269,9 @@ class _Group:
             {"table": ASSIGNED, **self._names, "row": as_json(row), "reason": reason} for row, reason in epoch.rejects
         ]
         columns = [each.columns for each in epoch.members]
-        self._add(Stored(Kind.CONSUMER, generation, columns, {}, rejects), epoch.position)
+        self._add(
+            Stored(Kind.CONSUMER, generation, columns, {"converged_ms": epoch.converged_ms}, rejects), epoch.position
+        )
 
     # ---- generations
 
@@ -306,9 +309,14 @@ class _Group:
             "complete": None if missing is None else not missing,
             "incomplete_reason": missing or None,
             "episode": episode.number,
+            "downtime_reason": None if change.is_rewritten else self._without_downtime(stored.kind),
         }
         members = [] if change.is_rewritten else [{**member, **of_group} for member in stored.members]
         self._rows.add(1 + len(members), generation=columns, members=members, rejects=stored.rejects)
+
+    def _without_downtime(self, kind: Kind) -> str | None:
+        """Return why commits do not show a downtime, if that is known before they are read."""
+        return self._reading.without_commits or (OF_EPOCHS if kind is Kind.CONSUMER else None)
 
     def _missing(self, position: Position) -> str | None:
         """Return which records may be missing before a generation; empty if none, None if that is unknown."""

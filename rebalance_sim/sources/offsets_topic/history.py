@@ -3,7 +3,8 @@
 Dumps of the topic that were taken at different times are merged by partition and offset, so that together they outlive
 compaction. Records of members come together by group in one exchange, sorted by their position; a worker reads a group
 as a stream. Commits, which most records are, stay where they are: of each there is a bit, which says that its offset is
-not missing. Only if some offset occurs twice, all positions come together.
+not missing, and those between two generations are reduced to the first and the last one. Only if some offset occurs
+twice, all positions come together.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -17,6 +18,13 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.spark.driver_rows import DriverRows, map_batches
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
 from rebalance_sim.kafka.wire.offsets_topic import RecordType
+from rebalance_sim.sources.offsets_topic.commits import (
+    NO_COMMITS,
+    PRINTED_COMMITS,
+    around_generations,
+    with_commits,
+    with_sums,
+)
 from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, USED, check, type_name
 from rebalance_sim.sources.offsets_topic.gaps import MISSING, Gaps, missing_offsets
 from rebalance_sim.sources.offsets_topic.generation_rows import ROW
@@ -27,8 +35,10 @@ from rebalance_sim.tables import TOPICS
 
 NOT_NEEDED, DUPLICATE = "not needed", "duplicate"
 """Statuses of records: of offset commits and other groups, and of records that another dump has too."""
-NEEDED = "needed"
+NEEDED, CHOSEN = "needed", "chosen"
+"""Columns: whether the history needs a record, and whether it is of one of the groups that are read."""
 _TYPES = {each.value: each for each in RecordType}
+_COMMITS = [each.value for each in RecordType if each.is_offset_commit]
 _NOT_NEEDED = [each.value for each in RecordType if not each.is_of_consumers or each.is_offset_commit]
 _TYPE = (
     f"CASE WHEN substring(key, 1, 2) = X'0001' THEN {RecordType.OFFSET_COMMIT.value}"
@@ -84,19 +94,35 @@ def read_history(
     missing = map_batches(blocks.transform(_whole_blocks), missing_offsets, MISSING).toArrow()
     counts = blocks.transform(_counted).collect()
     needed, rejects = records.where(NEEDED), _rejected_topics(topics)
+    in_log = records.transform(_with_commits)
     if pc.any(missing["doubled"]).as_py():
         by_position = _by_position(records)
         counts = stage(by_position.transform(_counted_positions), "counts").collect()
         if any(row["conflicting"] for row in counts):
             conflicting = by_position.where(_CONFLICT).select(*_POSITION)
             rejects.append(_conflicts(records.join(conflicting, [*_POSITION], "left_semi"), reading.cluster))
-            needed = needed.join(conflicting, [*_POSITION], "left_anti")
-    whole = replace(reading, gaps=Gaps.of(missing), topic_names=_names(topics, reading.cluster))
+            needed, in_log = (rows.join(conflicting, [*_POSITION], "left_anti") for rows in (needed, in_log))
+        in_log = in_log.transform(_each_once)
+    has_commits = any(row["type"] in _COMMITS and row["records"] for row in counts)
+    whole = replace(
+        reading,
+        gaps=Gaps.of(missing),
+        topic_names=_names(topics, reading.cluster),
+        without_commits="" if has_commits else NO_COMMITS,
+    )
     in_order = needed.repartition("group").sortWithinPartitions(
         "group", *_POSITION, "key", "value", F.desc("recorded_at_ms")
     )
     rows = stage(map_batches(in_order.select(*_READ), partial(read_batches, whole), ROW), "rows")
-    return _history(rows, rejects, _by_type(counts))
+    history = _history(rows, rejects, _by_type(counts))
+    if not has_commits:
+        return history
+    around = stage(around_generations(in_log, history.generations, whole.gaps), "commits")
+    return replace(
+        history,
+        generations=with_commits(history.generations, around),
+        episodes=with_sums(history.episodes, history.generations, around),
+    )
 
 
 def read_printed_history(
@@ -109,7 +135,8 @@ def read_printed_history(
     """
     printed = map_batches(lines, partial(place_batches, frozenset(groups)), PRINTED)
     in_order = printed.where("text IS NOT NULL").repartition("group_id").sortWithinPartitions("group_id", *_PLACE)
-    rows = stage(map_batches(in_order, partial(read_printed_batches, reading), ROW), "rows")
+    whole = replace(reading, without_commits=PRINTED_COMMITS)
+    rows = stage(map_batches(in_order, partial(read_printed_batches, whole), ROW), "rows")
     kinds = printed.groupBy("type", F.expr(f"text IS NOT NULL AS {NEEDED}")).agg(F.count("*").alias("records"))
     counts = kinds.selectExpr("*", "0L AS duplicates", "0L AS conflicting")
     return _history(rows, [], _by_type(stage(counts, "counts").collect()))
@@ -143,15 +170,32 @@ def _structs(rows: DataFrame, name: str) -> DataFrame:
 
 def _records(dumps: Sequence[DataFrame], groups: Collection[str]) -> DataFrame:
     """Return the records of all dumps, with their types and groups, and whether the history needs them."""
-    needed = [f"(type IS NULL OR type NOT IN ({', '.join(map(str, _NOT_NEEDED))}))"]
-    if groups:
-        needed.append(f"(`group` IS NULL OR `group` IN ({', '.join(map(_binary, groups))}))")
+    chosen = f"`group` IS NULL OR `group` IN ({', '.join(map(_binary, groups))})" if groups else "true"
+    needed = f"(type IS NULL OR type NOT IN ({', '.join(map(str, _NOT_NEEDED))})) AND {CHOSEN}"
     positioned = [
         dump.selectExpr("key", "value", "CAST(partition AS INT)", "CAST(offset AS BIGINT)", _recorded_at(dump))
         for dump in dumps
     ]
     named = union(positioned).selectExpr("*", f"{_TYPE} AS type", f"{_GROUP} AS `group`")
-    return named.selectExpr("*", f"{' AND '.join(needed)} AS {NEEDED}")
+    return named.selectExpr("*", f"{chosen} AS {CHOSEN}").selectExpr("*", f"{needed} AS {NEEDED}")
+
+
+def _with_commits(records: DataFrame) -> DataFrame:
+    """Return all records as ``around_generations`` takes them; a deleted offset is no commit."""
+    is_commit = f"{CHOSEN} AND type IN ({', '.join(map(str, _COMMITS))}) AND length(value) >= 10"
+    return records.where("partition IS NOT NULL AND offset IS NOT NULL").selectExpr(
+        f"CASE WHEN {CHOSEN} THEN `group` END AS `group`",
+        f"CASE WHEN {is_commit} THEN key END AS key",
+        f"CASE WHEN {is_commit} THEN substring(value, 3, 8) END AS committed",
+        *(NEEDED, *_POSITION, "recorded_at_ms"),
+    )
+
+
+def _each_once(in_log: DataFrame) -> DataFrame:
+    """Return records of several dumps in their order. A dump may lack their times."""
+    others = [F.max(name).alias(name) for name in in_log.columns if name not in _POSITION]
+    merged = in_log.groupBy(*_POSITION).agg(*others)
+    return merged.repartition("partition").sortWithinPartitions(*_POSITION).select(*in_log.columns)
 
 
 def _recorded_at(dump: DataFrame) -> str:

@@ -17,6 +17,8 @@ class Reading:
     topic_names: Mapping[str, str] = field(default_factory=dict)
     """Names of topics by their ids."""
     gaps: Gaps = NO_GAPS
+    without_commits: str = ""
+    """Why no commits are compared; empty if some are."""
     since_ms: int | None = None
     until_ms: int | None = None
 

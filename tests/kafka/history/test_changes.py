@@ -120,6 +120,31 @@ def test_every_cause(generations: list[Generation], cause: Cause, evidence: str,
     assert last(*generations)[1] == Explanation(cause, evidence, about)
 
 
+def unnamed(number: int, host: str = "/h") -> Participant:
+    """Return a consumer of Java without a client.id, which has another number after its process has started again."""
+    return member(f"c{number}")._replace(client_id=f"consumer-g-{number}", host=host)
+
+
+def test_a_member_without_a_client_id_of_its_own_may_be_one_that_left() -> None:
+    first, gone = generation(1, A, unnamed(1)), generation(2, A)
+    change, found = last(first, gone, generation(3, A, unnamed(2)))
+    assert [each.member_id for each in change.joined] == ["c2"]
+    assert found == Explanation(
+        Cause.UNKNOWN,
+        "member consumer-g-2 joined; member consumer-g-2 may have left this host before: a client id that is not set "
+        "may be another after a restart",
+        "consumer-g-2",
+    )
+    stream = member("s")._replace(client_id="app-5e7f91de-b785-4f49-bc51-19fe2ad59531-StreamThread-1-consumer")
+    other = stream._replace(client_id=stream.client_id.replace("5e7f", "0000"), member_id="t")
+    assert last(generation(1, A, stream), generation(2, A, other))[1].cause is Cause.UNKNOWN
+    # Nobody left who would have another client id, or that host; or the member is known to be back.
+    for joined, cause in ((unnamed(2, "/i"), Cause.JOINED), (B, Cause.JOINED), (unnamed(1), Cause.RESTARTED)):
+        back = joined._replace(member_id="new")
+        assert last(first, gone, generation(3, A, back))[1].cause is cause
+    assert last(generation(1, A, B), gone, generation(3, A, unnamed(1)))[1].cause is Cause.JOINED
+
+
 def test_each_cause_has_a_case() -> None:
     assert {cause for _, cause, *_ in CASES} == set(Cause)
 

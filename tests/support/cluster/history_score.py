@@ -37,7 +37,7 @@ from rebalance_sim.sources.assumptions import MembersAsStated
 from rebalance_sim.sources.clients_file import read_clients
 from rebalance_sim.sources.offsets_topic.history import read_history
 from rebalance_sim.sources.offsets_topic.reading import Reading
-from tests.support.cluster.history_truth import TrueGeneration, Verdict, done_lines, true_generations
+from tests.support.cluster.history_truth import SUFFIX, TrueGeneration, Verdict, done_lines, true_generations
 from tests.support.cluster.random_groups import RandomGroup, random_groups
 
 Row = dict[str, Any]
@@ -187,7 +187,9 @@ def verdict_of(row: Row, true: TrueGeneration, *, is_cut: bool) -> Verdict:
     """
     if row["cause"] == Cause.UNKNOWN:
         return Verdict.UNKNOWN
-    left_wrongly = _BY_LEAVE_GROUP in row["evidence"] and true.timed_out
+    left_wrongly = _BY_LEAVE_GROUP in row["evidence"] and any(
+        member_id[:-SUFFIX] in true.timed_out for member_id in row["left_ids"]
+    )
     causes = true.causes | ({Cause.JOINED} if is_cut and Cause.RESTARTED in true.causes else set())
     return Verdict.RIGHT if row["cause"] in causes and not left_wrongly else Verdict.WRONG
 

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from tests.support.cluster.coordinator_log import Event, Logged, events
 
 DONE, LOG = "done.jsonl.gz", "coordinators.log.gz"
 """What was done to groups, and what their coordinators logged."""
-_SUFFIX = len("-00000000-0000-0000-0000-000000000000")
+SUFFIX = len("-00000000-0000-0000-0000-000000000000")
 """What the coordinator appends to a client id or group.instance.id."""
 _NOTICED_MS = 20_000
 """Within this time of a change of topics, members have rejoined because of it."""
@@ -27,6 +28,9 @@ _LATE_MS = 500
 """Within this time the coordinator before 4.0 logs that a member left after the rebalance that this completes."""
 _ADDED = re.compile(r"Adding new member (\S+) with")
 _NEW_PARTITIONS = "noticed some topics have new partitions"
+_METADATA = "cached metadata has changed"
+"""Java's leader has noticed that a topic has other partitions, which may be minutes after it grew."""
+_SUBSCRIBED = "subscription has changed"
 _NOT_STORED = "when storing group assignment"
 _REVOKING = ("need to revoke partitions", "after revoking what we lost")
 
@@ -105,6 +109,11 @@ class _Group:
         while waiting:
             event = waiting.popleft()
             if event.logged == Logged.STABILIZED:
+                # A member that leaves a stable group begins a rebalance, which is logged before it.
+                for late in [*takewhile(lambda each: each.logged != Logged.PREPARING, waiting)]:
+                    if late.logged == Logged.LEFT_BEFORE:
+                        waiting.remove(late)
+                        self.take(late)
                 self._join_created(event.members)
                 for late in [each for each in waiting if each.at_ms <= event.at_ms + _LATE_MS]:
                     if late.logged == Logged.LEFT_BEFORE and len(self.members) > (event.members or 0):
@@ -136,6 +145,9 @@ class _Group:
                 if _NOT_STORED in event.reason:
                     self._undo()
                 self.reasons.append(event.reason)
+                if event.generation == 0:
+                    # The group was deleted, and with it all that was known of its members.
+                    self.departed.clear()
                 if (added := _ADDED.match(event.reason)) and added[1] in self.created:
                     self._join(added[1])
                 self.began_ms = self.began_ms or event.at_ms
@@ -167,7 +179,7 @@ class _Group:
             self._join(min(self.created, key=lambda member: member not in self.named))
 
     def _name(self, member: str) -> str:
-        return self.names.get(member) or member[:-_SUFFIX]
+        return self.names.get(member) or member[:-SUFFIX]
 
     def _lose(self, event: Event) -> None:
         key = self._name(event.member) if self.is_static else event.member
@@ -217,9 +229,11 @@ class _Group:
         causes = set()
         if any(reason in text for text in self.reasons for reason in _REVOKING) or self._rejoined_at_once():
             causes.add(Cause.REVOKED)
-        if "subscribe" in done:
+        if "subscribe" in done or any(_SUBSCRIBED in text for text in self.reasons):
             causes.add(Cause.SUBSCRIPTION)
-        if "grow" in done or any(_NEW_PARTITIONS in text for text in self.reasons):
+        has_grown = any(each.did == "grow" and each.at_ms <= at_ms for each in self.done)
+        has_noticed = has_grown and any(_METADATA in text for text in self.reasons)
+        if "grow" in done or has_noticed or any(_NEW_PARTITIONS in text for text in self.reasons):
             causes.add(Cause.GREW)
         if any(text.startswith(("Leader ", "leader ")) for text in self.reasons) and not self.passing:
             # What was done before the last generation may have had its effect on that one.
