@@ -1509,6 +1509,7 @@ GENERATION_MEMBERS = Table(
         ),
         Column("record_partition", INT, "partition of __consumer_offsets; null if it is not printed"),
         Column("record_offset", LONG, "offset of the record of the generation; null if it is not printed"),
+        Column("recorded_at_ms", LONG, "timestamp of the record of the generation; null if the dump has none"),
     ),
 )
 

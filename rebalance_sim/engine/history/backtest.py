@@ -41,7 +41,9 @@ EQUAL, DIFFERS, NOT_PREDICTABLE, INCOMPLETE = "equal", "differs", "not predictab
 KNOWN, FROM_ANSWER = "known", "from the answer"
 """Kinds of partition counts."""
 
-_GENERATION = ("history_group_id", "recreated", "history_generation", "completed_at_ms", "protocol")
+_GENERATION = (
+    "history_group_id", "recreated", "history_generation", "completed_at_ms", "recorded_at_ms", "protocol"
+)  # fmt: skip
 """Columns of the group that all of its members have."""
 _ACTUAL = ("client_library", "client_version", "assigned")
 _SCORED_BY = ("basis", "client_library", "client_version", "strategy", "partition_counts")
@@ -142,7 +144,8 @@ class Backtest:
 
     def _rows(self, brokers: Brokers, generations: Generations, counts: TopicCounts) -> pa.StructArray:
         topics = self.topics(generations, counts)
-        missing = generations.undescribed(counts.groups, topics) | generations.unreadable()
+        missing = generations.undescribed(counts.groups, topics) | generations.perhaps_rewritten()
+        missing |= generations.unreadable()
         numbered = topics.append_column("cluster", numbered_names(counts.groups))
         answers = self._answers(brokers, generations, missing, numbered)
         return rows_of(BACKTEST.schema, self._compared(generations, counts, missing, answers))

@@ -13,9 +13,14 @@ from rebalance_sim.engine.groups.whole_groups import REJECT_REASON
 from rebalance_sim.engine.tables.arrow import codes, list_offsets, lists, numbers
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE
-from rebalance_sim.wording import plural
+from rebalance_sim.wording import duration, plural
 
 _RACKS = "the racks of the replicas of topic {!r} are"
+_LONGEST_ASSIGNING_MS = 10_000
+_PERHAPS_REWRITTEN = (
+    "the record was written {} after the members had joined: perhaps again, for a static member that was back, with what "
+    "that sent then"
+)
 
 
 class Entries(NamedTuple):
@@ -69,6 +74,21 @@ class Generations:
         for generation in np.flatnonzero(numbers(pc.not_equal(types, DEFAULT_PROTOCOL_TYPE))).tolist():
             reasons[generation] = f"protocol type {types[generation].as_py()!r} is not that of consumers"
         return reasons
+
+    def perhaps_rewritten(self) -> dict[int, str]:
+        """Return which records may have what a static member sent later, when it was back, by number of the generation.
+
+        The coordinator writes the record again then, with the time of the generation (``currentStateTimestamp``), and
+        compaction leaves the last one. A leader assigns in far less than ``_LONGEST_ASSIGNING_MS``.
+        """
+        static = np.zeros(len(self), np.bool_)
+        static[self.of_members[numbers(self.members.field("instance_id").is_valid()).astype(np.bool_)]] = True
+        after_ms = pc.subtract(self.column("recorded_at_ms"), self.column("completed_at_ms"))
+        late = numbers(pc.greater(after_ms, _LONGEST_ASSIGNING_MS).fill_null(False)).astype(np.bool_)
+        return {
+            generation: _PERHAPS_REWRITTEN.format(duration(after_ms[generation].as_py()))
+            for generation in np.flatnonzero(static & late).tolist()
+        }
 
     def undescribed(self, groups: Ints, topics: pa.Table) -> dict[int, str]:
         """Return what the topics table does not say of topics on which the assignment depends.

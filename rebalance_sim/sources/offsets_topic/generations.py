@@ -299,13 +299,13 @@ class _Group:
             "protocol": stored.columns.get("protocol"),
             "record_partition": position.partition,
             "record_offset": position.offset,
+            "recorded_at_ms": position.recorded_at_ms,
         }
         columns = {
             **stored.columns,
             **generation_columns(change, explained),
             **of_group,
             "type": stored.kind.value,
-            "recorded_at_ms": position.recorded_at_ms,
             "complete": None if missing is None else not missing,
             "incomplete_reason": missing or None,
             "episode": episode.number,

@@ -175,6 +175,22 @@ def test_what_is_unknown_is_not_scored(spark: SparkSession) -> None:
             assert row["reason"] == reason
 
 
+def test_a_record_that_may_be_written_again_is_not_scored(spark: SparkSession) -> None:
+    """Only of groups with a static member, and long after the leader must have assigned."""
+    parts = {"a": ["t-0"], "b": ["t-1"]}
+    static, at_ms = {"instance_id": "a"}, 3_600_000
+    members = history(
+        spark,
+        generation(1, parts, recorded_at_ms=at_ms + 10_000, **static),
+        generation(2, parts, recorded_at_ms=2 * at_ms + 154_482, **static),
+        generation(3, parts, recorded_at_ms=3 * at_ms + 154_482),
+        generation(4, parts, **static),
+    )
+    rows = members.transform(backtest(topics(spark, t=2))).orderBy("generation").collect()
+    assert [row.result for row in rows] == [EQUAL, INCOMPLETE, EQUAL, EQUAL]
+    assert rows[1].reason.startswith("the record was written 3 min after the members had joined: perhaps again")
+
+
 def test_an_unpredictable_answer_is_held_against_its_bounds(spark: SparkSession) -> None:
     more = {"client_library": "kafka-python", "protocol": "sticky"}
     within = generation(2, {"a": ["t-0", "t-3"], "b": ["t-1", "t-2"]}, cluster="within", **more)

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -101,7 +101,10 @@ def score(found: Found, folder: Path, version: str) -> Score:
     truth, result = _truth(found, folder, groups), Score()
     ended_ms = max(each.assigned_ms for of_group in truth.values() for each in of_group)
     rows: defaultdict[str, list[Row]] = defaultdict(list)
+    incomplete: defaultdict[str, list[int]] = defaultdict(list)
     for row in found.generations:
+        if row["complete"] is False:
+            incomplete[row["group_id"]].append(row["record_offset"])
         if row["rewritten"]:
             result.counts[label(groups[row["group_id"]])]["rewritten"] += 1
         elif (row["members"] or row["generation"]) and row["recorded_at_ms"] <= ended_ms + _WRITTEN_AFTER_MS:
@@ -112,7 +115,10 @@ def score(found: Found, folder: Path, version: str) -> Score:
         pairs, unlogged = _matched(rows[name], true)
         result.problems += [f"{name}: {number} is not in the logs" for number in unlogged]
         _compare(name, pairs, true, counts, result)
-        _count_lost(name, pairs, true, counts, result)
+        counts["incomplete"] += len(incomplete[name])
+        counts["lost"] += len(true) - len(pairs)
+        counts["lost after the last"] += len(true) - 1 - (pairs[-1][1] if pairs else -1)
+        result.problems += [f"{name} {text}" for text in _unstated(pairs, incomplete[name])]
     for prediction in found.predictions:
         counts = result.counts[label(groups[prediction["group_id"]])]
         counts[f"{prediction['basis']}: {prediction['result']}"] += 1
@@ -194,18 +200,14 @@ def verdict_of(row: Row, true: TrueGeneration, *, is_cut: bool) -> Verdict:
     return Verdict.RIGHT if row["cause"] in causes and not left_wrongly else Verdict.WRONG
 
 
-def _count_lost(
-    name: str, pairs: Sequence[tuple[Row, int]], truth: Sequence[TrueGeneration], counts: Counter[str], result: Score
-) -> None:
-    """Count generations that are not in the dump, and report those that the rows do not mention."""
-    counts["lost"] += len(truth) - len(pairs)
-    counts["incomplete"] += sum(row["complete"] is False for row, _ in pairs)
-    before = -1
+def _unstated(pairs: Sequence[tuple[Row, int]], incomplete: Sequence[int]) -> Iterator[str]:
+    """Yield which generations of the truth are not in the dump without a row that says so, by offsets of such rows."""
+    before, last_offset = -1, -1
     for row, place in pairs:
-        missing, before = place - before - 1, place
-        if missing and row["complete"]:
-            result.problems.append(f"{name} {row['generation']}: does not state that {missing} generations are missing")
-    counts["lost after the last"] += len(truth) - 1 - before
+        missing, offset = place - before - 1, row["record_offset"]
+        if missing and not any(last_offset < each <= offset for each in incomplete):
+            yield f"{row['generation']}: does not state that {missing} generations are missing"
+        before, last_offset = place, offset
 
 
 def _clients_file(folder: Path, version: str, out: Path) -> Path:
