@@ -18,8 +18,8 @@ from rebalance_sim.wording import duration, plural
 _RACKS = "the racks of the replicas of topic {!r} are"
 _LONGEST_ASSIGNING_MS = 10_000
 _PERHAPS_REWRITTEN = (
-    "the record was written {} after the members had joined: perhaps again, for a static member that was back, with what "
-    "that sent then"
+    "the record was written {} after the members had joined: perhaps again, for a static member that was back, with "
+    "what that sent then"
 )
 
 

@@ -11,7 +11,6 @@ from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.kafka.history.causes import Cause
-from rebalance_sim.kafka.history.changes import Kind
 from rebalance_sim.kafka.history.episodes import EpisodeKind
 from rebalance_sim.kafka.history.rebalance_steps import REVOKED, RebalanceStep, joined_by, left_by
 from rebalance_sim.kafka.history.timings import Bound, Source, Timing
@@ -87,10 +86,9 @@ class Timings:
         client_id, host = (
             F.when(F.col("instance_id").isNull(), F.col(name)).alias(name) for name in ("client_id", "host")
         )
-        epochs = self.generations.where(f"type = '{Kind.CONSUMER}'").select(*_HISTORY, "generation", "recorded_at_ms")
-        timed = members.join(epochs, [*_HISTORY, "generation"], "left").withColumn(
-            "at_ms", F.coalesce("completed_at_ms", "recorded_at_ms")
-        )
+        # Only epochs have no elected protocol.
+        epoch_at_ms = F.when(F.col("protocol").isNull(), F.col("recorded_at_ms"))
+        timed = members.withColumn("at_ms", F.coalesce("completed_at_ms", epoch_at_ms))
         own = timed.where("at_ms IS NOT NULL").select(
             *_HISTORY, "generation", "at_ms", "member_id", "instance_id", client_id, host
         )
