@@ -388,13 +388,20 @@ def plan(
     """Return what runs after a change; the seed decides which of the tiers without a change has its turn.
 
     ``waiting`` are the names of postponed tiers, each with what has changed since it ran. First come the tiers that
-    this change touches, and of those the postponed ones.
+    this change touches, of those the postponed ones, of those the ones whose own rules change, and then those of which
+    no part runs otherwise, in an order that the seed decides.
     """
     waiting = waiting or {}
     now = {tier for tier in TIERS if _touched(tier, changed, imports)}
+    turn = {tier: (place + seed) % len(TIERS) for place, tier in enumerate(TIERS)}
+
+    def urgency(tier: Tier) -> tuple[bool, bool, bool, bool, int]:
+        changes_rules = any(changed[name] and name.startswith(tier.rules) for name in changed if tier.rules)
+        return tier not in now, tier.name not in waiting, not changes_rules, tier.always, turn[tier]
+
     of_all = ((tier, _touched(tier, waiting.get(tier.name, changed), imports)) for tier in TIERS)
     touched = {tier: files for tier, files in of_all if files}
-    in_time = _in_time(sorted(touched, key=lambda tier: (tier not in now, tier.name not in waiting)))
+    in_time = _in_time(sorted(touched, key=urgency))
     in_full = {tier: touched[tier] for tier in TIERS if tier in in_time}
     postponed = {tier: touched[tier] for tier in TIERS if tier in touched and tier not in in_time}
     idle = [tier for tier in TIERS if tier not in touched and not tier.always]
