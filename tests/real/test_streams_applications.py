@@ -166,6 +166,11 @@ class Processes:
         )
 
 
+def wait_for_copies(processes: Processes) -> None:
+    """Wait until all copies of the store are complete."""
+    until("all copies of the store are complete", lambda: all(map(lacks_nothing, processes.logs)))
+
+
 def test_tasks_are_as_predicted_when_a_process_joins(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     """Two processes have fourteen tasks, half of them with a store. A third joins.
 
@@ -181,6 +186,9 @@ def test_tasks_are_as_predicted_when_a_process_joins(spark: SparkSession, broker
         # Tasks that moved before would leave state on the disk of the first process, of which no record has the end.
         wait_for_state(broker, application)
         processes.start()
+        settled(spark, broker, application, 2)
+        # The prediction takes warm-up tasks for complete.
+        wait_for_copies(processes)
         before = settled(spark, broker, application, 2)
         processes.start()
         after = settled(spark, broker, application, 3)
@@ -200,7 +208,7 @@ def test_tasks_are_as_predicted_when_a_process_with_standbys_is_killed(
         settled(spark, broker, application, 3)
         produce(broker, application.topic)
         wait_for_state(broker, application)
-        until("all copies of the store are complete", lambda: all(map(lacks_nothing, processes.logs)))
+        wait_for_copies(processes)
         before = settled(spark, broker, application, 3)
         killed.kill()
         after = settled(spark, broker, application, 2)

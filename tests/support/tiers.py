@@ -22,7 +22,7 @@ _REGISTRIES = ("rebalance_sim/kafka/assignors/__init__.py", "rebalance_sim/kafka
 """They lead to every assignor: a test that uses them depends on those of its tier."""
 _LIBRARIES = [name.replace("-", "_") for name, library in LIBRARIES.items() if library.strategies]
 """Their folders below ``assignors``."""
-MINUTES = 8.0
+MINUTES = 10.0
 """How long tiers that a change touches may run in full. One that touches nearly everything would take an hour."""
 SHARE = 10
 """A live comparison that nothing touches draws one in so many of its random cases."""
@@ -89,7 +89,7 @@ _ORACLE = tuple(
 TIERS = (
     _with_oracle(
         "live: elections and consumers' assignors",
-        3.0,
+        1.0,
         "test_live.py",
         "assignors/java/",
         "assignors/sticky/",
@@ -97,38 +97,38 @@ TIERS = (
         "rebalances",
         "votes",
     ),
-    _with_oracle("live: server-side assignors", 1.0, "test_live_server_assignors.py", "assignors/server/"),
+    _with_oracle("live: server-side assignors", 0.5, "test_live_server_assignors.py", "assignors/server/"),
     _with_oracle(
-        "live: streams groups", 1.0, "test_live_streams_groups.py", "assignors/streams/", "coordinator/streams/"
+        "live: streams groups", 0.5, "test_live_streams_groups.py", "assignors/streams/", "coordinator/streams/"
     ),
-    _with_oracle("live: classic groups", 1.5, "test_live_coordinator.py", "coordinator/classic/"),
-    _with_oracle("live: consumer-protocol groups", 1.5, "test_live_consumer_groups.py", "coordinator/"),
+    _with_oracle("live: classic groups", 0.5, "test_live_coordinator.py", "coordinator/classic/"),
+    _with_oracle("live: consumer-protocol groups", 0.5, "test_live_consumer_groups.py", "coordinator/"),
     _with_oracle(
-        "live: share groups", 1.0, "test_live_share_groups.py", "coordinator/share/", "assignors/server/simple"
+        "live: share groups", 0.5, "test_live_share_groups.py", "coordinator/share/", "assignors/server/simple"
     ),
     _with_oracle(
         "live: conversations with streams groups",
-        1.0,
+        0.5,
         "test_live_streams_coordinator.py",
         "coordinator/streams/",
         "assignors/streams/",
     ),
-    _with_oracle("live: partitioners", 0.7, "test_live_partitioners.py", "partitioners/"),
+    _with_oracle("live: partitioners", 0.5, "test_live_partitioners.py", "partitioners/"),
     _with_oracle("live: protocol bytes", 0.5, "test_live_protocol_bytes.py", "wire/"),
-    _with_oracle("live: Kafka Streams", 1.0, "test_live_kafka_streams.py", "streams/", "wire/"),
-    _with_oracle("live: Connect clusters", 1.5, "test_live_connect.py", "connect/"),
+    _with_oracle("live: Kafka Streams", 2.0, "test_live_kafka_streams.py", "streams/", "wire/"),
+    _with_oracle("live: Connect clusters", 2.0, "test_live_connect.py", "connect/"),
     _with_oracle("live: offsets topic", 0.5, "test_live_offsets_topic.py", "wire/"),
     _live(
         "live: other libraries' assignors",
-        1.5,
+        1.0,
         "tests/real/test_client_assignors.py",
         ["clients/", *(f"assignors/{library}/" for library in _LIBRARIES)],
         _PROGRAMS,
     ),
-    _live("invariants", 0.7, "tests/kafka/assignors/test_invariants.py", ["assignors/"]),
+    _live("invariants", 0.5, "tests/kafka/assignors/test_invariants.py", ["assignors/"]),
     Tier(
         "brokers",
-        3.0,
+        1.5,
         ("tests/real/test_live_cluster.py",),
         (*_CLUSTERS, "README.md", "docs/live-clusters.md"),
         always=True,
@@ -153,7 +153,7 @@ TIERS = (
     ),
     Tier(
         "Spark Connect",
-        1.0,
+        0.5,
         ("tests/real/test_spark_connect.py",),
         ("rebalance_sim/api/", "rebalance_sim/report/", *_HOW_JOBS_RUN),
     ),
@@ -166,7 +166,7 @@ TIERS = (
     ),
     Tier(
         "browser",
-        1.0,
+        1.5,
         ("tests/real/test_browser.py",),
         ("rebalance_sim/report/", "tests/real/accessibility/", "docs/page", "docs/notebook"),
     ),
@@ -203,7 +203,7 @@ TIERS = (
     ),
     Tier(
         "a streams group on a broker",
-        1.0,
+        1.5,
         ("tests/real/test_streams_groups.py",),
         (
             *(*_CLUSTERS, *_PROGRAMS, "rebalance_sim/kafka/assignors/streams/", "rebalance_sim/sources/streams/"),
@@ -234,7 +234,7 @@ TIERS = (
     Tier("an audited cluster", 1.5, ("tests/real/test_audited_cluster.py", "tests/real/test_audit_news.py"), _CLUSTERS),
     Tier(
         "topics of a broker",
-        2.0,
+        2.5,
         (
             *("tests/real/test_topic_records.py", "tests/real/test_offsets_topic.py"),
             *("tests/real/test_share_groups.py", "tests/real/test_history.py"),
@@ -247,7 +247,7 @@ TIERS = (
     ),
     Tier(
         "whole runs",
-        2.5,
+        3.0,
         (
             "tests/commands/test_audit.py",
             "tests/commands/test_jobs.py",
@@ -266,7 +266,7 @@ TIERS = (
     ),
     Tier(
         "audits",
-        2.5,
+        2.0,
         (
             "tests/commands/test_audit_tasks.py",
             "tests/engine/audit/test_audits.py",
@@ -287,7 +287,7 @@ TIERS = (
     ),
     Tier(
         "groups",
-        1.5,
+        0.5,
         (
             "tests/api/test_explain.py",
             "tests/commands/test_explain.py",
@@ -307,7 +307,7 @@ TIERS = (
     ),
     Tier(
         "keyed records",
-        1.0,
+        0.5,
         (
             "tests/commands/test_partition.py",
             "tests/engine/records/test_client_agreement.py",
@@ -322,7 +322,7 @@ TIERS = (
     ),
     Tier(
         "offsets topic",
-        0.5,
+        1.0,
         tuple(f"tests/sources/offsets_topic/test_{part}.py" for part in ("commits", "fleet", "history")),
         (
             "rebalance_sim/kafka/history/",
