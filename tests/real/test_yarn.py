@@ -71,7 +71,8 @@ def test_assign_gives_the_rows_of_local_mode(
     log = tmp_path / "log"
     started = start([*submit, *job, "--out", f"hdfs:///{mode}"], log, **variables)
     try:
-        ended = started.wait(SECONDS)
+        # Beside other tests it may take minutes until YARN has copied the environment to its containers.
+        ended = started.wait(2 * SECONDS)
     finally:
         kill(started)
     assert ended == 0, f"{log.read_text()[-3000:]}\n{yarn.container_logs()}"
