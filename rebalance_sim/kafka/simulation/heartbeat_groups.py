@@ -1,7 +1,7 @@
 """Simulates groups whose members only send heartbeats, on their own clock: share groups and streams groups.
 
 A member sends a heartbeat in a fixed interval and, once it has followed an answer, at once. It leaves with a heartbeat,
-or its session ends. Nobody tells the other members: each learns of its new target in its own next heartbeat.
+or its session ends. The other members are not notified: each learns of its new target in its own next heartbeat.
 """
 
 import base64
@@ -209,10 +209,6 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
         """Let topics grow."""
 
     @abstractmethod
-    def _subscribe(self, place: int, event: GroupEvent) -> None:
-        """Let a member subscribe to other topics."""
-
-    @abstractmethod
     def _forget(self, place: int) -> None:
         """Let a member join with its next heartbeat."""
 
@@ -370,8 +366,6 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
                 self._at(self._now + event.value, lambda: self._start(place))
             case ScenarioKind.STALL:
                 self._stall(place, event.value)
-            case ScenarioKind.SUBSCRIBE:
-                self._subscribe(place, event)
 
     def _start(self, place: int) -> None:
         """Start a process, whose consumer polls for the first time after a while."""
@@ -402,7 +396,7 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
         self._at(self._now + self._settings.ready_ms, become_available)
 
     def _leave(self, place: int, *, returns: bool = False) -> None:
-        """Close a consumer, which stops to fetch, and tells the coordinator."""
+        """Close a consumer, which stops fetching and leaves the group."""
         process = self._processes[place]
         if not process.runs:
             return

@@ -149,7 +149,10 @@ class _Simulation(HeartbeatSimulation[ShareHeartbeat, ShareAnswer]):
             self._sharing.add([(name, p) for p in range(before, after)], self._now, is_tracked=True)
         self._shares.see_topics(self._topics)
 
-    def _subscribe(self, place: int, event: GroupEvent) -> None:
+    def _happen_to(self, place: int, event: GroupEvent) -> None:
+        if event.kind is not ScenarioKind.SUBSCRIBE:
+            super()._happen_to(place, event)
+            return
         consumer = self._consumers[place]
         consumer.subscription, consumer.sends_subscription = frozenset(event.names), True
 

@@ -1,7 +1,7 @@
 """Simulates streams groups (KIP-1071): threads of Kafka Streams beat, and the coordinator's rules answer.
 
 An event happens to a process, with all its threads: each is a member. A thread sends a heartbeat every
-``group.streams.heartbeat.interval.ms`` and, once it has followed an answer, at once: it gives up active tasks in its
+``group.streams.heartbeat.interval.ms`` and, once it has followed an answer, at once: it revokes active tasks in its
 next poll, takes what it gets, and reports what it has if that has changed. The group's becoming ready or not ready is
 such a change, too (``StreamsMembershipManager``). A process that is closed lets its members leave, whatever
 ``internal.leave.group.on.close`` says. A task is unavailable while no member has it as an active task.
@@ -163,9 +163,6 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
             self._sharing.add([(name, p) for p in range(before[name], count)], self._now, is_tracked=True)
         self._streams.see_topics(self._topics)
 
-    def _subscribe(self, place: int, event: GroupEvent) -> None:
-        raise NotImplementedError
-
     def _forget(self, place: int) -> None:
         thread = self._threads[place]
         thread.epoch, thread.has, thread.sent, thread.follows = JOIN_EPOCH, None, None, False
@@ -177,8 +174,8 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
     def _request(self, place: int) -> StreamsHeartbeat:
         thread, own = self._threads[place], self._set_up.threads[place]
         if thread.has is None:
-            told = self._set_up.topology
-            return StreamsHeartbeat(thread.member_id, JOIN_EPOCH, own.process_id, told, MAX_POLL_INTERVAL_MS, NO_TASKS)
+            topology, timeout_ms = self._set_up.topology, MAX_POLL_INTERVAL_MS
+            return StreamsHeartbeat(thread.member_id, JOIN_EPOCH, own.process_id, topology, timeout_ms, NO_TASKS)
         owned = None if thread.has == thread.sent else thread.has[0]
         thread.sent = thread.has
         return StreamsHeartbeat(thread.member_id, thread.epoch, owned=owned)
