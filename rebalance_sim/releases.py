@@ -266,7 +266,7 @@ class StreamsGroupRules(IntEnum):
     """Rules of the group coordinator for streams groups (KIP-1071); each adds to those before it."""
 
     KIP_1071 = 0
-    """A member gives up a task before it gets it in another role (4.1)."""
+    """A member revokes a task before it gets it in another role (4.1)."""
     ASSIGNMENT_INTERVAL = 1
     """Target assignments are a minimum time apart (4.3)."""
     ROLE_CHANGES = 2

@@ -1470,7 +1470,7 @@ GENERATIONS = Table(
             "downtime_ms",
             LONG,
             "estimate of its downtime, in partition-milliseconds: by how much longer than usual the partitions had no "
-            "commit; null if the commits do not tell",
+            "commit; null if the commits are too rare, too irregular or incomplete",
         ),
         Column("downtime_partitions", INT, "partitions of which downtime_ms is the sum: they are committed regularly"),
         Column("downtime_reason", STRING, "why downtime_ms is null; null for rewritten records"),
@@ -1503,7 +1503,7 @@ GENERATION_MEMBERS = Table(
         Column(
             "revoked_ms",
             LONG,
-            "time from the record in which the coordinator tells the member to revoke partitions to the one after it "
+            "time from the record by which the member has to revoke partitions to the one after it "
             "has, the longest until the next epoch; null for classic groups, if it had none to revoke, if it was "
             "removed before, and if records between may be missing",
         ),
@@ -1696,7 +1696,7 @@ TIMINGS = Table(
             "`assign` (from the time at which all members had joined to the leader's assignment), `join` (from the "
             "beginning of a rebalance until all members had joined), `revoke` (from an "
             "assignment that takes partitions from members of a cooperative group until they have rejoined; of a "
-            "consumer-protocol group, until the member has revoked those that it was told to revoke), `converge` (from "
+            "consumer-protocol group, until the member has revoked those that it has to revoke), `converge` (from "
             "an epoch of a consumer-protocol group until all members had their assignments), `restart` "
             "(from a member's departure in a rolling restart until it has rejoined), `return` (the same of other "
             "members that came back)",

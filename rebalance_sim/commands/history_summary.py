@@ -62,24 +62,23 @@ def _commits(groups: Sequence[Row]) -> list[Line]:
     compared = [row for row in groups if row["compared"]]
     if not compared:
         return []
-    header = ("group", "generations compared", "offsets back after", "by records", "downtime, partition-seconds", "of")
+    header = (
+        *("group", "generations compared", "offsets went back after", "by records"),
+        *("downtime, partition-seconds", "estimated for"),
+    )
     cells = [
         (
             row["group_id"],
             row["compared"],
             row["rewinding"],
             row["rewound_records"],
-            row["downtime_ms"] / 1000 if row["told"] else None,
-            row["told"],
+            row["downtime_ms"] / 1000 if row["estimated"] else None,
+            row["estimated"],
         )
         for row in compared
     ]
     table = Table.of_clusters(header, cells, [row["cluster"] for row in compared])
-    return [
-        "",
-        "commits before and after generations (downtime is an estimate, of the generations where they tell):",
-        table,
-    ]
+    return ["", "commits before and after generations; downtime is estimated where commits are regular enough:", table]
 
 
 def summarise_timings(timings: DataFrame) -> list[Line]:

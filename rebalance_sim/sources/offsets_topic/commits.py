@@ -33,7 +33,7 @@ _PAIR = struct(
     {"partition": INT, "generation": LONG, "missing": BOOLEAN} | dict.fromkeys(("back", "gap_ms", "late_ms"), LONG)
 )
 """The last commit before a generation and the first after it: whether one between them may be missing, by how much the
-offset went back, how far apart they are, and how much longer that is than usual; null if the commits do not tell."""
+offset went back, how far apart they are, and how much longer that is than usual; null if it cannot be estimated."""
 _AT_ONCE = 1 << 18
 """Records that a worker reduces together, so that its memory is bounded."""
 _PAUSE_MS = 60_000
@@ -41,7 +41,7 @@ _PAUSE_MS = 60_000
 _UNTIMED = -1
 """In place of a time that is unknown."""
 _FEWEST, _MOST_PAUSES, _REGULAR = 10, 0.1, 0.5
-"""A partition whose commits tell has at least so many intervals, at most so many pauses for each, and intervals whose
+"""A partition with an estimate has at least so many intervals, at most so many pauses for each, and intervals whose
 standard deviation is at most this part of their mean."""
 _POSITION = ("record_partition", "record_offset")
 _BOUNDARY = ("record_partition AS partition", "record_offset AS first", "record_offset AS generation")

@@ -1,6 +1,6 @@
 """The epochs of a consumer-protocol group (KIP-848), from the records of its members and their assignments.
 
-The coordinator writes a member's current assignment when a heartbeat changes it: when it tells the member to revoke
+The coordinator writes a member's current assignment when a heartbeat changes it: when the member has to revoke
 partitions, when the member has revoked them, and when it has given the member all of its target assignment.
 """
 
@@ -67,7 +67,7 @@ class _Begun(NamedTuple):
 
 
 class _Revocation(NamedTuple):
-    """Partitions that a member was told to revoke, and when."""
+    """Partitions that a member has to revoke, and the record that says so."""
 
     partitions: frozenset[tuple[str, int]]
     position: Position
@@ -139,12 +139,12 @@ class ConsumerGroup:
         return epoch
 
     def _note_revocation(self, member_id: str, current: ConsumerGroupCurrentMemberAssignment, now: Position) -> None:
-        """Note when a member is told to revoke partitions, and when it has revoked them."""
-        told = self._revoking.get(member_id)
+        """Note when a member has to revoke partitions, and when it has revoked them."""
+        revocation = self._revoking.get(member_id)
         pending = frozenset((of.topic_id, number) for of in current.pending_revocation for number in of.partitions)
-        if told is not None and not told.partitions & pending:
+        if revocation is not None and not revocation.partitions & pending:
             del self._revoking[member_id]
-            took_ms = self._time_between(told.position, now)
+            took_ms = self._time_between(revocation.position, now)
             if took_ms is not None:
                 self._revoked_ms[member_id] = max(took_ms, self._revoked_ms.get(member_id, 0))
         if pending:

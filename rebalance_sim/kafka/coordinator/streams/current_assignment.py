@@ -52,7 +52,7 @@ class StreamsMember(NamedTuple):
     epochs: Ints32
     """By task that the member runs, or ran and is to revoke: the epoch at which it got the task (since 4.2)."""
     pending: Roles
-    """By task: the roles that the member was asked to give up."""
+    """By task: the roles that the member has to revoke."""
 
 
 class TargetOfMember(NamedTuple):

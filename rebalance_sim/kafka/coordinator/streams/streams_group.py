@@ -433,18 +433,18 @@ class StreamsGroup:
         before = self._joining(request) if joins else self._member(request)
         if not joins:
             self._check_epoch(request, before)
-        told = request.topology
+        sent = request.topology
         member = replace(
             before,
             process_id=before.process_id if request.process_id is None else request.process_id,
-            topology_epoch=before.topology_epoch if told is None else told.epoch,
+            topology_epoch=before.topology_epoch if sent is None else sent.epoch,
             rebalance_timeout_ms=before.rebalance_timeout_ms
             if request.rebalance_timeout_ms is None
             else request.rebalance_timeout_ms,
             instance_id=before.instance_id if request.instance_id is None else request.instance_id,
         )
         statuses = [STALE_TOPOLOGY] if self.topology and member.topology_epoch < self.topology.epoch else []
-        change = _Change(request, now_ms, before, member, replaced, self._topology(told), statuses)
+        change = _Change(request, now_ms, before, member, replaced, self._topology(sent), statuses)
         matters = request.instance_id is None or _differs_in_tasks(before, member)
         change.raises = member != before and matters
         return change
@@ -472,13 +472,13 @@ class StreamsGroup:
             raise _Refused(Errors.UNRELEASED_INSTANCE_ID)
         return replace(member, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
 
-    def _topology(self, told: Topology | None) -> Topology:
+    def _topology(self, sent: Topology | None) -> Topology:
         """Return the topology of the group after a heartbeat (``maybeUpdateTopology``)."""
-        if self.topology is None and told is not None:
-            return told
+        if self.topology is None and sent is not None:
+            return sent
         if self.topology is None:
             raise _Refused(Errors.UNKNOWN_SERVER_ERROR)
-        if told is not None and told.epoch >= self.topology.epoch and told != self.topology:
+        if sent is not None and sent.epoch >= self.topology.epoch and sent != self.topology:
             raise _Refused(Errors.INVALID_REQUEST)
         return self.topology
 
