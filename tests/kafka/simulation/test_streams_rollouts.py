@@ -71,10 +71,9 @@ def test_a_group_to_which_nothing_happens_stays_as_it_is(release: str) -> None:
 @pytest.mark.parametrize("release", RELEASES)
 def test_tasks_of_a_process_that_leaves_wait_for_the_heartbeats_of_the_others(release: str, seed: int) -> None:
     outcome = simulated(happens(ScenarioKind.LEAVE), release=release, seed=seed)
-    assert [(row.reason.name, row.epoch, row.consumer) for row in outcome.epochs] == [
-        ("MEMBER_LEFT", 2, 0),
-        ("MEMBER_LEFT", 3, 1),
-    ]
+    assert [(row.reason.name, row.epoch) for row in outcome.epochs] == [("MEMBER_LEFT", 2), ("MEMBER_LEFT", 3)]
+    # The threads of a process leave at the same time, and either message may arrive first.
+    assert {row.consumer for row in outcome.epochs} == {0, 1}
     assert outcome.is_stable
     assert outcome.sharing.moved >= TASKS * 2 / 3
     # A member whose heartbeat computes an earlier target may have to revoke tasks first.
