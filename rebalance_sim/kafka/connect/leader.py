@@ -160,27 +160,17 @@ def _eager_moves(this_round: Round) -> dict[str, WorkerMoves]:
 def _assign_incrementally(
     leaders: Sequence[ConnectLeader], rounds: Sequence[Round], rules: ConnectRules
 ) -> list[dict[str, WorkerMoves]]:
-    workers, memory = _workers(leaders, rounds), _memory(leaders, rounds)
-    connectors = [
-        _numbered(leader.connectors, [*each.connectors], [worker.connectors for worker in each.workers])
-        for leader, each in zip(leaders, rounds, strict=True)
-    ]
-    tasks = [
-        _numbered(leader.tasks, tasks_of(each.connectors), [worker.tasks for worker in each.workers])
-        for leader, each in zip(leaders, rounds, strict=True)
-    ]
-    of_connectors, of_tasks = _arrays(connectors), _arrays(tasks)
-    connector_moves, task_moves = rebalance(workers, of_connectors, of_tasks, rows(memory), int(rules))
-    _remember(leaders, rounds, workers, memory)
+    clusters = NumberedClusters.of(leaders, rounds)
+    connector_moves, task_moves = clusters.rebalance(rules)
+    _remember(leaders, rounds, clusters.workers, clusters.memory)
     answers = []
-    bounds = pairwise(workers.offsets.tolist())
-    for c, (leader, this_round, (first, end)) in enumerate(zip(leaders, rounds, bounds, strict=True)):
-        leader.connectors, leader.tasks = connectors[c].after(of_connectors, c), tasks[c].after(of_tasks, c)
-        answers.append(
-            _named_moves(
-                this_round, connectors[c].moves(connector_moves, first, end), tasks[c].moves(task_moves, first, end)
-            )
-        )
+    bounds = pairwise(clusters.workers.offsets.tolist())
+    named = zip(leaders, rounds, clusters.connectors, clusters.tasks, bounds, strict=True)
+    for c, (leader, this_round, connectors, tasks, (first, end)) in enumerate(named):
+        leader.connectors = connectors.after(clusters.arrays_of_connectors, c)
+        leader.tasks = tasks.after(clusters.arrays_of_tasks, c)
+        moves = connectors.moves(connector_moves, first, end), tasks.moves(task_moves, first, end)
+        answers.append(_named_moves(this_round, *moves))
     return answers
 
 
@@ -211,6 +201,38 @@ class _Numbered(NamedTuple, Generic[_Name]):
     def _lists(self, offsets: Ints32, numbers: Ints32) -> Iterable[tuple[_Name, ...]]:
         names = self.remembered.numbering.names
         return (tuple(names[k] for k in numbers[low:high]) for low, high in pairwise(offsets.tolist()))
+
+
+@dataclass(frozen=True)
+class NumberedClusters:
+    """A batch of clusters before a rebalance: as arrays, and with the names of what is numbered there."""
+
+    workers: Workers
+    memory: Any
+    """Records of ``Leader``."""
+    connectors: Sequence[_Numbered[str]]
+    tasks: Sequence[_Numbered[ConnectorTaskId]]
+    arrays_of_connectors: Resources
+    arrays_of_tasks: Resources
+
+    @classmethod
+    def of(cls, leaders: Sequence[ConnectLeader], rounds: Sequence[Round]) -> "NumberedClusters":
+        """Number what the clusters have configured, remember or run."""
+        pairs = list(zip(leaders, rounds, strict=True))
+        connectors = [
+            _numbered(leader.connectors, [*each.connectors], [worker.connectors for worker in each.workers])
+            for leader, each in pairs
+        ]
+        tasks = [
+            _numbered(leader.tasks, tasks_of(each.connectors), [worker.tasks for worker in each.workers])
+            for leader, each in pairs
+        ]
+        arrays = _arrays(connectors), _arrays(tasks)
+        return cls(_workers(leaders, rounds), _memory(leaders, rounds), connectors, tasks, *arrays)
+
+    def rebalance(self, rules: ConnectRules) -> tuple[Moves, Moves]:
+        """Return the moves of connectors and of tasks, by worker of the batch; change what leaders remember."""
+        return rebalance(self.workers, self.arrays_of_connectors, self.arrays_of_tasks, rows(self.memory), int(rules))
 
 
 def tasks_of(connectors: Mapping[str, int]) -> list[ConnectorTaskId]:
