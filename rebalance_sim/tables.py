@@ -1838,6 +1838,7 @@ STREAMS_MEMBERS = Table(
         *_OF_GROUP,
         Column("member_id", STRING, "member id, chosen by the client", required=True),
         Column("process_id", STRING, "id of the member's process", required=True),
+        Column("instance_id", STRING, "group.instance.id of the thread; null for a dynamic member"),
         Column("client_id", STRING, "client.id"),
         Column("host", STRING, "address the client connects from"),
         Column("join_order", LONG, "position in the join order; ties and nulls sort by member_id"),

@@ -12,11 +12,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rebalance_sim.api.streams import assign_streams
+from rebalance_sim.api.streams import assign_streams, simulate_streams
 from rebalance_sim.kafka.coordinator.streams.streams_group import Tasks
 from rebalance_sim.kafka.coordinator.streams.topology import Subtopology, Topology
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.model import ScenarioKind
+from rebalance_sim.kafka.simulation.scenario import Scenario, ScenarioStep, Selection
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.kafka.simulation.streams_rollouts import StreamsSetUp, StreamsThread, simulate_streams_group
 from rebalance_sim.kafka.wire.offsets_topic import RecordType, decode_key, decode_value
@@ -39,6 +40,8 @@ pytestmark = pytest.mark.cluster
 APPLICATION, TOPIC, PARTITIONS = "totals", "orders", 7
 ROLLED_OUT = "rollouts"
 """Another application, whose rollouts are timed."""
+STATIC_SINCE = "4.4.0"
+"""The release since which members may be static."""
 SEEDS, SLACK_MS = 200, 500
 _MOST_STARTS = 30
 _ROLES = ("active", "standby")
@@ -97,6 +100,7 @@ def check_description(spark: SparkSession, broker: Broker, before: Stored) -> No
         "group_id",
         "member_id",
         "process_id",
+        "instance_id",
         "client_id",
         "host",
         "active",
@@ -120,7 +124,7 @@ def check_description(spark: SparkSession, broker: Broker, before: Stored) -> No
 
 def predicted(spark: SparkSession, broker: Broker, before: Stored, after: Stored) -> Targets:
     """Return the target of the members that the group has afterwards, from what they had before."""
-    had = before.members.drop("cluster", "group_id", "process_id", "client_id", "host")
+    had = before.members.drop("cluster", "group_id", "process_id", "instance_id", "client_id", "host")
     members = after.members.select("cluster", "group_id", "member_id", "process_id").join(had, "member_id", "left")
     repartition = f"{APPLICATION}-by-value-repartition"
     topics = table(spark, TOPICS, [{"topic": name, "partitions": PARTITIONS} for name in (TOPIC, repartition)])
@@ -177,11 +181,30 @@ class Processes:
 
     def start(self) -> Stored:
         """Start a process, and return the group after it."""
-        folder = Path(tempfile.mkdtemp(dir=self._directory))
-        self._running.append(ExitStack())
-        process = streams_application(self._broker, self._application, TOPIC, folder, "streams")
-        self._running[-1].enter_context(process)
+        self._run(Path(tempfile.mkdtemp(dir=self._directory)))
         return self.settled()
+
+    def start_static(self, instance: str) -> Stored:
+        """Start a process whose only thread is static, and return the group after it."""
+        folder = self._directory / instance
+        folder.mkdir()
+        self._run(folder, "0", instance)
+        return self.settled()
+
+    def restart_static(self, instance: str) -> Stored:
+        """End the process that was started last, start it again, and return the group once it is back."""
+        before = {member for member, _ in self.settled().targets}
+        self._running.pop().close()
+        self._run(self._directory / instance, "0", instance)
+        until(f"{instance} is back", lambda: {member for member, _ in self.settled().targets} != before)
+        return self.settled()
+
+    def _run(self, folder: Path, *more: str) -> None:
+        self._running.append(ExitStack())
+        application = streams_application(self._broker, self._application, TOPIC, folder, "streams", *more)
+        process = self._running[-1].enter_context(application)
+        # At the end of its input it closes Kafka Streams; a signal would end it without.
+        self._running[-1].callback(process.communicate)
 
     def leave(self, place: int) -> Stored:
         """End a process, and return the group after it."""
@@ -306,3 +329,32 @@ def test_tasks_are_unavailable_for_as_long_as_simulated(spark: SparkSession, bro
         first = len(records_of(broker, ROLLED_OUT))
         joined = processes.start()
         check_times(broker, after, joined, first, GroupEvent(0, 10_000, ScenarioKind.JOIN, 2))
+
+
+def test_a_static_member_that_restarts_raises_no_epoch(spark: SparkSession, tmp_path: Path) -> None:
+    """Its tasks wait for it, as simulated."""
+    (tmp_path / "broker").mkdir()
+    with running(STATIC_SINCE, tmp_path / "broker") as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+        with Processes(spark, broker, tmp_path, APPLICATION) as processes:
+            processes.start_static("first")
+            before = processes.start_static("second")
+            written = len(records_of(broker, APPLICATION))
+            after = processes.restart_static("second")
+            epochs = replayed(records_of(broker, APPLICATION), written).epochs
+    assert epochs == 0
+    assert tasks_by_instance(before) == tasks_by_instance(after)
+    assert {row["instance_id"] for row in before.members.collect()} == {"first-1", "second-1"}
+    repartition = f"{APPLICATION}-by-value-repartition"
+    topics = table(spark, TOPICS, [{"topic": name, "partitions": PARTITIONS} for name in (TOPIC, repartition)])
+    restart = Scenario("restart", steps=(ScenarioStep("restart", at_ms=10_000, members=Selection(first=1)),))
+    run = simulate_streams(before.members, before.subtopologies, topics, restart, kafka_version=STATIC_SINCE)
+    costs = run.costs.select("error", "rebalances", "moved", "stable").collect()
+    assert list(map(tuple, costs)) == [(None, 0, 0, True)]
+
+
+def tasks_by_instance(group: Stored) -> dict[tuple[str, str], frozenset[Task]]:
+    """Return the target of each static member, by its instance id and the role of the tasks."""
+    names = {row["member_id"]: row["instance_id"] for row in group.members.collect()}
+    return {(names[member], role): tasks for (member, role), tasks in group.targets.items()}

@@ -34,16 +34,18 @@ from rebalance_sim.kafka.simulation.streams_rollouts import (
     StreamsThread,
     simulate_streams_group,
 )
-from rebalance_sim.releases import STREAMS_ASSIGNORS, KafkaVersion, StreamsRules
+from rebalance_sim.releases import STREAMS_ASSIGNORS, KafkaVersion, StreamsGroupRules, StreamsRules
 from rebalance_sim.tables import COSTS, STREAMS_MEMBERS, SUBTOPOLOGIES, struct
 
 ASSUMED_OF_ROLLOUTS = (
     "a task of a streams group is available as soon as a member has it: restoring its state takes no time; processes "
-    "that start have no state on their disks; changelog topics exist and do not grow; groups begin in epoch 1"
+    "that start have no state on their disks, but those with stores keep their ids; changelog topics exist and do not "
+    "grow; groups begin in epoch 1"
 )
 _SCHEMA = struct({table.name: table.schema for table in SIMULATED})
 _OLD_BROKERS = "streams groups are simulated by the rules of brokers since Kafka 4.2"
 _CLASSIC = "an application over the classic protocol is not simulated"
+_STATIC = "static members of streams groups (group.instance.id) exist since Kafka 4.4"
 _REJECTED = "rejected_members"
 
 
@@ -89,7 +91,7 @@ class StreamsRollouts:
         threads, events = self._played(members, version)
         happening = sum(event.kind < ScenarioKind.NEXT_BOUNCE for event in events)
         names = {key: row[key] for key in KEYS} | {"strategy": ELECTED}
-        error = _error(members, row[SUBTOPOLOGIES.name], events, version) or self._unknown_to_streams
+        error = _error(members, row[SUBTOPOLOGIES.name], events, version) or self._unknown(threads, version)
         costs: dict[str, Any] = names | {
             "consumers": len(threads),
             "partitions": sum(part["tasks"] or 0 for part in row[SUBTOPOLOGIES.name]),
@@ -108,11 +110,16 @@ class StreamsRollouts:
         is_followed = self.followed is None or row["group_id"] in self.followed
         return rows.tables(costs, happening, is_followed=is_followed)
 
-    @property
-    def _unknown_to_streams(self) -> str | None:
-        """Why no streams group can be simulated: the scenario configures consumers."""
-        configured = [name for name, value in vars(self.scenario.consumers).items() if value is not None]
-        return f"{configured[0]} of consumers is not simulated for streams groups (KIP-1071)" if configured else None
+    def _unknown(self, threads: Sequence[StreamsThread], version: KafkaVersion) -> str | None:
+        """Return what the scenario or the threads configure that streams groups do not have.
+
+        The session timeout of consumers is ignored: these groups have ``group.streams.session.timeout.ms``.
+        """
+        for name in ("protocols", "max_poll_interval_ms"):
+            if getattr(self.scenario.consumers, name) is not None:
+                return f"{name} of consumers is not simulated for streams groups (KIP-1071)"
+        is_static = any(thread.instance_id for thread in threads)
+        return _STATIC if is_static and version.streams_groups < StreamsGroupRules.ROLE_CHANGES else None
 
     def _played(
         self, members: Sequence[Mapping[str, Any]], version: KafkaVersion
@@ -122,12 +129,19 @@ class StreamsRollouts:
         sizes = {name: sum(member["process_id"] == name for member in members) for name in processes}
 
         def row(_: int, place: int) -> Mapping[str, Any]:
+            # No event happens to a process that joins: whether it is static does not matter.
             return {"threads": sizes[processes[place]], "instance_id": None}
 
         joining, found = expand_scenario(self.scenario, np.array([len(processes)], np.int32), row)
         numbers = {name: number for number, name in enumerate(processes)}
         threads = [
-            StreamsThread(each["member_id"], numbers[each["process_id"]], each["process_id"], _tasks(each, version))
+            StreamsThread(
+                each["member_id"],
+                numbers[each["process_id"]],
+                each["process_id"],
+                _tasks(each, version),
+                instance_id=self._instance_id(each),
+            )
             for each in members
         ]
         for number, process in enumerate(joining, len(processes)):
@@ -137,6 +151,13 @@ class StreamsRollouts:
                 for thread in range(1, process.row["threads"] + 1)
             ]
         return threads, found.by_group()[0]
+
+    def _instance_id(self, member: Mapping[str, Any]) -> str | None:
+        """Return the instance id of a thread; where the scenario makes all static, its member id if it has none."""
+        static, instance_id = self.scenario.consumers.static, member["instance_id"]
+        if static is None:
+            return instance_id or None
+        return instance_id or member["member_id"] if static else None
 
     def _set_up(
         self,

@@ -179,6 +179,7 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
         self._last_event_ms = 0
         self._awaited: GroupEvent | None = None
         self._awaits_pods = False
+        self._is_interrupted = False
 
     # ---- what kinds of groups do in different ways
 
@@ -578,6 +579,10 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
     def _rest(self) -> None:
         """Note when all members have the target of the last epoch, and when no partition is without a member."""
         if not self._outcome.epochs:
+            # Static members that are away and come back raise no epoch.
+            if self._is_interrupted and not self._sharing.unowned:
+                self._outcome.stable_since_ms = self._now
+            self._is_interrupted = bool(self._sharing.unowned)
             return
         row, group = self._outcome.epochs[-1], self._group
         if row.to_ms is not None and row.all_owned_ms is not None and not self._sharing.unowned:

@@ -1,4 +1,7 @@
-"""Who has which partition of a simulated share group, and for how long no member has it."""
+"""Who has which partition of a simulated group, and for how long no member has it.
+
+A partition of a share group may have several members; a task of a streams group has one.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,6 +16,8 @@ class PartitionShares:
     consumers: set[int] = field(default_factory=set)
     before: set[int] = field(default_factory=set)
     """Those that had it and lost it."""
+    last: int | None = None
+    """The last that lost it."""
     is_tracked: bool = False
     """Whether it has had a consumer, or was added by growth; without that it never counts as unowned."""
     unowned_ms: int = 0
@@ -24,6 +29,8 @@ class PartitionShares:
 class Sharing:
     """The partitions of a group. Times must not decrease."""
 
+    counts_returns: bool = True
+    """Whether a consumer that gets a partition which no other one has had meanwhile counts as a move."""
     partitions: dict[Partition, PartitionShares] = field(default_factory=dict)
     subscribed: frozenset[str] = frozenset()
     """Topics that consumers of the group subscribe to: partitions of others do not count as unowned."""
@@ -50,13 +57,15 @@ class Sharing:
             shares = self.partitions[partition]
             shares.consumers.discard(consumer)
             shares.before.add(consumer)
+            shares.last = consumer
         for partition in after - before:
             shares = self.partitions.setdefault(partition, PartitionShares())
             shares.consumers.add(consumer)
             shares.is_tracked = True
-            shares.moved += counts
-            self.moved += counts
-            self.moved_back += counts and consumer in shares.before
+            is_move = counts and (self.counts_returns or consumer != shares.last)
+            shares.moved += is_move
+            self.moved += is_move
+            self.moved_back += is_move and consumer in shares.before
         self.revoked += len(before - after)
         self.settle(now_ms)
 

@@ -4,20 +4,23 @@ An event happens to a process, with all its threads: each is a member. A thread 
 ``group.streams.heartbeat.interval.ms`` and, once it has followed an answer, at once: it revokes active tasks in its
 next poll, takes what it gets, and reports what it has if that has changed. The group's becoming ready or not ready is
 such a change, too (``StreamsMembershipManager``). A process that is closed lets its members leave, whatever
-``internal.leave.group.on.close`` says. A task is unavailable while no member has it as an active task.
+``internal.leave.group.on.close`` says. Its static members say that they will be back (4.4): they keep their tasks until
+they are, or their sessions end. A task is unavailable while no member runs it as an active task.
 
 Assumed: a task is available as soon as a member has it, so that restoring its state takes no time; processes that start
-have no state on their disks; changelog topics that are not known exist, and do not grow.
+have no state on their disks; a process with state keeps its id when it restarts, as its state directory has it;
+changelog topics that are not known exist, and do not grow.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rebalance_sim.kafka.coordinator.consumer.consumer_group import EpochReason
 from rebalance_sim.kafka.coordinator.streams.streams_group import (
     ASSIGNMENT_DELAYED,
     LEAVE_EPOCH,
     NO_TASKS,
+    STATIC_LEAVE_EPOCH,
     StreamsAnswer,
     StreamsConfig,
     StreamsGroup,
@@ -53,6 +56,8 @@ class StreamsThread:
     tasks: Tasks = NO_TASKS
     is_member: bool = True
     """Whether it is a member when the simulation begins."""
+    instance_id: str | None = None
+    """That of a static member, which exists since 4.4."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,8 @@ class _Thread(Process):
     """The same of its last report."""
     follows: bool = False
     """Whether it is about to follow an answer."""
+    started_ms: int | None = None
+    """When it last started; None if it has run from the beginning."""
 
 
 def simulate_streams_group(set_up: StreamsSetUp) -> RolloutOutcome:
@@ -111,6 +118,7 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
         self._threads = [_Thread() for _ in set_up.threads]
         self._overdue: set[str] = set()
         super().__init__(self._streams, self._threads, set_up.events, settings, set_up.seed)
+        self._sharing.counts_returns = False
 
     @property
     def _interval_ms(self) -> int:
@@ -126,7 +134,10 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
             if each.is_member:
                 self._by_member[each.name] = place
                 members[each.name] = StreamsGroupMember(
-                    each.process_id, rebalance_timeout_ms=MAX_POLL_INTERVAL_MS, assigned=each.tasks
+                    each.process_id,
+                    rebalance_timeout_ms=MAX_POLL_INTERVAL_MS,
+                    instance_id=each.instance_id,
+                    assigned=each.tasks,
                 )
         self._streams.begin(members, self._set_up.topology, self._topics, 1)
         self._sharing.subscribed = self._subscribed()
@@ -163,6 +174,11 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
             self._sharing.add([(name, p) for p in range(before[name], count)], self._now, is_tracked=True)
         self._streams.see_topics(self._topics)
 
+    def _start(self, place: int) -> None:
+        if not self._threads[place].runs:
+            self._threads[place].started_ms = self._now
+        super()._start(place)
+
     def _forget(self, place: int) -> None:
         thread = self._threads[place]
         thread.epoch, thread.has, thread.sent, thread.follows = JOIN_EPOCH, None, None, False
@@ -174,14 +190,25 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
     def _request(self, place: int) -> StreamsHeartbeat:
         thread, own = self._threads[place], self._set_up.threads[place]
         if thread.has is None:
-            topology, timeout_ms = self._set_up.topology, MAX_POLL_INTERVAL_MS
-            return StreamsHeartbeat(thread.member_id, JOIN_EPOCH, own.process_id, topology, timeout_ms, NO_TASKS)
+            joining = StreamsHeartbeat(thread.member_id, JOIN_EPOCH, self._process_id(place), self._set_up.topology)
+            return replace(
+                joining, rebalance_timeout_ms=MAX_POLL_INTERVAL_MS, owned=NO_TASKS, instance_id=own.instance_id
+            )
         owned = None if thread.has == thread.sent else thread.has[0]
         thread.sent = thread.has
-        return StreamsHeartbeat(thread.member_id, thread.epoch, owned=owned)
+        return StreamsHeartbeat(thread.member_id, thread.epoch, owned=owned, instance_id=own.instance_id)
+
+    def _process_id(self, place: int) -> str:
+        """Return the id of a thread's process: it is kept with the state (``StateDirectory.initializeProcessId``)."""
+        process_id, started_ms = self._set_up.threads[place].process_id, self._threads[place].started_ms
+        has_state = any(part.is_stateful for part in self._set_up.topology.subtopologies.values())
+        return process_id if has_state or started_ms is None else f"{process_id}-{started_ms}"
 
     def _leaving(self, member_id: str) -> StreamsHeartbeat:
-        return StreamsHeartbeat(member_id, LEAVE_EPOCH)
+        instance_id = self._set_up.threads[self._by_member[member_id]].instance_id
+        if instance_id is None:
+            return StreamsHeartbeat(member_id, LEAVE_EPOCH)
+        return StreamsHeartbeat(member_id, STATIC_LEAVE_EPOCH, instance_id=instance_id)
 
     def _answer(self, request: StreamsHeartbeat) -> StreamsAnswer:
         return self._streams.heartbeat(request, self._now)

@@ -40,6 +40,7 @@ class DescribedStreamsMember:
 
     member_id: str
     epoch: int
+    instance_id: str | None
     client_id: str
     client_host: str
     process_id: str
@@ -108,7 +109,7 @@ def _topics(reader: Readable, field: str) -> tuple[str, ...]:
 
 def _member(reader: Readable) -> DescribedStreamsMember:
     member_id, epoch = reader.string("member_id"), reader.int32("member_epoch")
-    reader.nullable_string("instance_id")
+    instance_id = reader.nullable_string("instance_id")
     reader.nullable_string("rack_id")
     client_id, host = reader.string("client_id"), reader.string("client_host")
     reader.int32("topology_epoch")
@@ -127,7 +128,7 @@ def _member(reader: Readable) -> DescribedStreamsMember:
     current, target = _assignment(reader), _assignment(reader)
     reader.int8("is_classic")
     reader.tagged_fields()
-    return DescribedStreamsMember(member_id, epoch, client_id, host, process_id, current, target)
+    return DescribedStreamsMember(member_id, epoch, instance_id, client_id, host, process_id, current, target)
 
 
 def _assignment(reader: Readable) -> TaskAssignment:

@@ -21,6 +21,7 @@ def member_rows(groups: Iterable[DescribedStreamsGroup], cluster: str) -> Iterat
                 "group_id": group.group_id,
                 "member_id": member.member_id,
                 "process_id": member.process_id,
+                "instance_id": member.instance_id,
                 "client_id": member.client_id,
                 "host": member.client_host,
                 **_tasks(member.target, ""),

@@ -102,7 +102,7 @@ def _rows(group_id: str, records: Iterable[dict[str, bytes]], cluster: str) -> I
     current = {key.member_id: value for key, value in of_type[StreamsGroupCurrentMemberAssignment]}
     for key, member in of_type[StreamsGroupMemberMetadata]:
         row = of_group | {"member_id": key.member_id, "process_id": member.process_id}
-        row |= {"client_id": member.client_id, "host": member.client_host}
+        row |= {"instance_id": member.instance_id, "client_id": member.client_id, "host": member.client_host}
         yield {"member": row | _tasks(targets.get(key.member_id), "") | _tasks(current.get(key.member_id), "current_")}
 
 

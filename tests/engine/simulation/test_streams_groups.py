@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.api.streams import simulate_streams
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.simulation.scenario import Scenario, ScenarioStep, Selection
+from rebalance_sim.kafka.simulation.scenario import Overrides, Scenario, ScenarioStep, Selection
 from rebalance_sim.tables import STREAMS_MEMBERS, SUBTOPOLOGIES, TOPICS
 from tests.support.rows import table
 
@@ -101,11 +101,45 @@ def test_events_of_subscriptions_are_not_simulated(spark: SparkSession) -> None:
     assert of(found.costs)[0]["error"] == "event subscribe is not simulated for streams groups (KIP-1071)"
 
 
-def test_static_members_are_not_simulated(spark: SparkSession) -> None:
+RESTART = ScenarioStep("restart", at_ms=10_000, members=ONE, down_ms=5000)
+STATIC_THREADS = [each | {"instance_id": f"i-{each['member_id']}"} for each in THREADS]
+
+
+@pytest.mark.parametrize(
+    ("static", "members", "version", "expected"),
+    [
+        (None, STATIC_THREADS, "4.4.0", (None, 0)),
+        (True, THREADS, "4.4.0", (None, 0)),
+        (False, STATIC_THREADS, "4.4.0", (None, 4)),
+        (None, THREADS, "4.4.0", (None, 4)),
+        (True, THREADS, "4.3.0", ("static members of streams groups (group.instance.id) exist since Kafka 4.4", None)),
+    ],
+)
+def test_static_members_raise_no_epoch(
+    spark: SparkSession,
+    static: bool | None,
+    members: list[dict[str, object]],
+    version: str,
+    expected: tuple[str | None, int | None],
+) -> None:
+    scenario = Scenario("test", steps=(RESTART,), consumers=Overrides(static=static))
     topics = table(spark, TOPICS, [{"topic": "orders", "partitions": 4}])
-    members, parts = table(spark, STREAMS_MEMBERS, [*THREADS]), table(spark, SUBTOPOLOGIES, [part("0", "orders")])
-    (costs,) = of(simulate_streams(members, parts, topics, "rolling-restart-static").costs)
-    assert costs["error"] == "static of consumers is not simulated for streams groups (KIP-1071)"
+    inputs = (
+        table(spark, STREAMS_MEMBERS, [*members]),
+        table(spark, SUBTOPOLOGIES, [part("0", "orders", stateful=True)]),
+    )
+    (costs,) = of(simulate_streams(*inputs, topics, scenario, kafka_version=version).costs)
+    assert (costs["error"], costs["rebalances"]) == expected
+
+
+def test_the_static_rolling_restart_is_that_of_consumers(spark: SparkSession) -> None:
+    topics = table(spark, TOPICS, [{"topic": "orders", "partitions": 4}])
+    inputs = (
+        table(spark, STREAMS_MEMBERS, [*THREADS]),
+        table(spark, SUBTOPOLOGIES, [part("0", "orders", stateful=True)]),
+    )
+    (costs,) = of(simulate_streams(*inputs, topics, "rolling-restart-static", kafka_version="4.4.0").costs)
+    assert (costs["error"], costs["events"], costs["rebalances"], costs["moved"]) == (None, 2, 0, 0)
 
 
 def test_the_seed_alone_decides_the_times(spark: SparkSession) -> None:

@@ -32,11 +32,19 @@ def simulated(
     joining: int = 0,
     release: str = "4.3.0",
     seed: int = 1,
+    static: bool = False,
+    topology: Topology = TOPOLOGY,
     **settings: Any,
 ) -> RolloutOutcome:
     """Simulate a group of two subtopologies with six tasks each, and one standby of those with state."""
     listed = [
-        StreamsThread(f"m{process}-{thread}", process, f"p{process}", is_member=process < processes)
+        StreamsThread(
+            f"m{process}-{thread}",
+            process,
+            f"p{process}",
+            is_member=process < processes,
+            instance_id=f"i{process}-{thread}" if static else None,
+        )
         for process in range(processes + joining)
         for thread in range(threads)
     ]
@@ -44,7 +52,7 @@ def simulated(
     happened = sorted(events, key=lambda event: event.at_ms)
     return simulate_streams_group(
         StreamsSetUp(
-            listed, TOPOLOGY, topics, happened, kafka_version(release), SimulationSettings(**settings), 1, seed
+            listed, topology, topics, happened, kafka_version(release), SimulationSettings(**settings), 1, seed
         )
     )
 
@@ -107,6 +115,28 @@ def test_a_rolling_restart_raises_the_epoch_twice_for_each_thread(release: str, 
     outcome = simulated(*restarts, release=release, seed=seed)
     assert len(outcome.epochs) == 12
     assert outcome.is_stable
+    assert running(outcome) == ALL_TASKS
+
+
+def test_static_members_that_restart_within_their_sessions_keep_their_tasks(seed: int) -> None:
+    """A process without state has a new id, and raises the epoch once for each thread, but no task moves."""
+    restarts = [happens(ScenarioKind.RESTART, p, 10_000 + 60_000 * p, value=5000) for p in range(3)]
+    stateless = Topology(0, {name: Subtopology(part.sources) for name, part in TOPOLOGY.subtopologies.items()})
+    for topology, epochs in ((TOPOLOGY, 0), (stateless, 6)):
+        outcome = simulated(*restarts, release="4.4.0", seed=seed, static=True, topology=topology)
+        assert (len(outcome.epochs), outcome.sharing.moved, outcome.is_stable) == (epochs, 0, True)
+        times = {shares.unowned_ms for shares in outcome.sharing.partitions.values()}
+        # Each is back after 5 s, polls for the first time a second later, and takes its tasks in the next poll.
+        assert 6000 <= min(times) <= max(times) <= 6000 + 2 * SLACK_MS
+        assert outcome.stable_since_ms > restarts[-1].at_ms + 6000
+        assert running(outcome) == ALL_TASKS
+
+
+def test_tasks_of_static_members_that_do_not_return_wait_until_their_sessions_end(seed: int) -> None:
+    outcome = simulated(happens(ScenarioKind.LEAVE), release="4.4.0", seed=seed, static=True)
+    assert {row.reason.name for row in outcome.epochs} == {"SESSION_EXPIRED"}
+    times = [shares.unowned_ms for shares in outcome.sharing.partitions.values() if shares.unowned_ms]
+    assert SESSION_MS - BEAT_MS <= max(times) <= SESSION_MS + 3 * BEAT_MS + SLACK_MS
     assert running(outcome) == ALL_TASKS
 
 

@@ -35,8 +35,8 @@ def test_groups_are_read() -> None:
             DescribedSubtopology("1", (), ("pricing-store-changelog",), (REPARTITIONED,)),
         ),
         (
-            DescribedStreamsMember("m-1", 7, "c", "/h", "p", tasks, target),
-            DescribedStreamsMember("m-2", 7, "d", "/h", "p2", target, tasks),
+            DescribedStreamsMember("m-1", 7, "i", "c", "/h", "p", tasks, target),
+            DescribedStreamsMember("m-2", 7, None, "d", "/h", "p2", target, tasks),
         ),
     )
     assert (gone.error, gone.message, gone.topology_epoch) == (69, "Group gone not found.", None)

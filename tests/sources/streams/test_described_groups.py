@@ -17,6 +17,7 @@ def test_members_have_their_targets_and_what_they_have_now() -> None:
         "group_id": "pricing",
         "member_id": "m-1",
         "process_id": "p",
+        "instance_id": "i",
         "client_id": "c",
         "host": "/h",
         "active": tasks("0_0"),

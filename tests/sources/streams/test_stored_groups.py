@@ -3,7 +3,7 @@
 from pyspark.sql import SparkSession
 
 from rebalance_sim.kafka.wire.offsets_topic import RecordType, decode_key, decode_value
-from rebalance_sim.kafka.wire.streams_records import StreamsGroupTopology, TopicInfo
+from rebalance_sim.kafka.wire.streams_records import StreamsGroupMemberMetadata, StreamsGroupTopology, TopicInfo
 from rebalance_sim.sources.streams.stored_groups import read_streams_groups
 from tests.support.cases import golden
 from tests.support.cluster.live_set_ups import OFFSETS_RECORD
@@ -33,11 +33,11 @@ def test_the_last_record_of_each_key_counts(spark: SparkSession) -> None:
         (decode_key(key), decode_value(decode_key(key).type, value)) for key, value in last.items() if value is not None
     ]
     assert rejects.isEmpty()
-    stored = {(row["cluster"], row["group_id"], row["member_id"]) for row in members.collect()}
+    stored = set(map(tuple, members.select("cluster", "group_id", "member_id", "instance_id").collect()))
     assert stored == {
-        ("prod", key.group_id, key.member_id)
-        for key, _ in values
-        if key.type is RecordType.STREAMS_GROUP_MEMBER_METADATA
+        ("prod", key.group_id, key.member_id, value.instance_id)
+        for key, value in values
+        if isinstance(value, StreamsGroupMemberMetadata)
     }
     parts = [
         (key.group_id, part.subtopology_id, bool(part.state_changelog_topics), _names(part.state_changelog_topics))

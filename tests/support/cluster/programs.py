@@ -29,7 +29,7 @@ def streams_application(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a process of a Kafka Streams application: with two threads, or one thread and a store.
 
-    It has the store if ``more`` has a protocol, and after it the number of standby replicas.
+    It has the store if ``more`` has a protocol, and after it the number of standby replicas and the group.instance.id.
     """
     arguments = ["rebalancesim.programs.StreamsApplication", broker.bootstrap_servers, application_id, topic]
     arguments += [str(directory / "state"), *more]

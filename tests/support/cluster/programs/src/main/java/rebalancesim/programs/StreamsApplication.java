@@ -19,7 +19,8 @@ import org.apache.kafka.streams.kstream.KStream;
  *
  * <p>The arguments are the bootstrap servers, the application.id, the topic and a directory. It has two threads then, or,
  * if a group.protocol follows, one thread and two subtopologies, the second of which counts records by key in a store. The
- * number of standby replicas may follow. Once a second it prints how many records its copies of the store lack.
+ * number of standby replicas may follow, and then the group.instance.id. Once a second it prints how many records its
+ * copies of the store lack.
  * Beside the directory it writes topology.txt, the description of its topology.
  */
 public final class StreamsApplication {
@@ -35,6 +36,9 @@ public final class StreamsApplication {
             settings.setProperty("group.protocol", args[4]);
             settings.setProperty(StreamsConfig.NUM_STREAM_THREADS_CONFIG, "1");
             settings.setProperty(StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG, args.length > 5 ? args[5] : "0");
+            if (args.length > 6) {
+                settings.setProperty("group.instance.id", args[6]);
+            }
             records.selectKey((key, value) -> value)
                 .groupByKey(Grouped.with("by-value", Serdes.ByteArray(), Serdes.ByteArray())).count();
         } else {
