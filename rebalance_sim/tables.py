@@ -1769,6 +1769,7 @@ CONNECT_COSTS = Table(
         Column("stable_ms", LONG, "time of the last rebalance, in milliseconds"),
         Column("min_tasks", INT, "fewest tasks of a worker at the end"),
         Column("max_tasks", INT, "most tasks of a worker at the end"),
+        Column("max_tasks_before", INT, "most tasks of a worker before the scenario"),
         Column("error", STRING, "why the cluster is not simulated; null if it is"),
     ),
 )

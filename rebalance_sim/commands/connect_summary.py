@@ -45,6 +45,7 @@ def summarise_costs(costs: DataFrame, rebalances: DataFrame, shown: Sequence[Row
         "rebalances",
         "started",
         "moved",
+        "most tasks of a worker",
         "longest downtime",
         "unassigned",
         "stable at",
@@ -52,12 +53,17 @@ def summarise_costs(costs: DataFrame, rebalances: DataFrame, shown: Sequence[Row
     body = [
         (
             *(row["group_id"], row["workers"], row["tasks"], row["rebalances"], row["started"], row["moved"]),
-            *(_seconds(row["longest_downtime_ms"]), row["unassigned"], _seconds(row["stable_ms"])),
+            *(_most_tasks(row), _seconds(row["longest_downtime_ms"]), row["unassigned"], _seconds(row["stable_ms"])),
         )
         for row in shown
     ]
     lines += [Table.of_clusters(header, body, [row["cluster"] for row in shown])] if body else []
     return [*lines, *(_rebalances_of(rebalances, shown[0]) if shown else [])]
+
+
+def _most_tasks(costs: Row) -> str:
+    before, after = costs["max_tasks_before"], costs["max_tasks"] or 0
+    return f"{after}" if before == after else f"{before} -> {after}"
 
 
 def _of_cluster(rows: DataFrame, shown: Row) -> DataFrame:

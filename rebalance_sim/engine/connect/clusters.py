@@ -248,6 +248,7 @@ def _cost_row(setup: Setup, played: ConnectCluster) -> dict[str, Any]:
         "stable_ms": played.rebalances[-1].at_ms if played.rebalances else 0,
         "min_tasks": min(tasks, default=None),
         "max_tasks": max(tasks, default=None),
+        "max_tasks_before": max(len(worker.tasks) for worker in setup.workers),
     }
 
 
