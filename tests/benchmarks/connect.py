@@ -1,8 +1,8 @@
 """The leaders of Connect clusters against Kafka's released class, each on one warm thread in the same run.
 
-The rebalance that is measured changes nothing: all workers run what they were told. Kafka's class reads the bytes that
-workers send and writes their answers. Ours is measured on prepared arrays, as the assignors of consumers are, and from
-names to names.
+The rebalance that is measured changes nothing: all workers run what they were told. Kafka's class computes it from
+names to names, without reading the workers' bytes and writing its answers. Ours is measured on prepared arrays, as the
+assignors of consumers are, and from names to names.
 """
 
 import random

@@ -4,9 +4,9 @@ import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.apache.kafka.common.message.JoinGroupResponseData.JoinGroupResponseMember;
+import java.util.concurrent.Callable;
 
-/** How many rebalances of Connect clusters their leaders compute a second, on one warm thread, from bytes to bytes. */
+/** How many rebalances of Connect clusters their leaders compute a second, on one warm thread, from names to names. */
 public final class ConnectBench {
     private static final int WARM_UP_SECONDS = 5;
 
@@ -15,22 +15,22 @@ public final class ConnectBench {
 
     /** Measures the last rebalance of each case of the standard input; the argument is the number of seconds. */
     public static void main(String[] args) throws Exception {
-        List<Prepared> prepared = new ArrayList<>();
+        List<Callable<Object>> rules = new ArrayList<>();
         for (Case question : Main.cases().toList()) {
-            prepared.add(Prepared.of(question));
+            rules.add(last(question));
         }
-        rounds(prepared, WARM_UP_SECONDS);
-        System.out.println(Json.write(Map.of("cases_per_cpu_second", rounds(prepared, Double.parseDouble(args[0])))));
+        rounds(rules, WARM_UP_SECONDS);
+        System.out.println(Json.write(Map.of("cases_per_cpu_second", rounds(rules, Double.parseDouble(args[0])))));
     }
 
-    private static double rounds(List<Prepared> prepared, double seconds) throws Exception {
+    private static double rounds(List<Callable<Object>> rules, double seconds) throws Exception {
         long start = cpuNanos();
         long count = 0;
         while (cpuNanos() - start < seconds * 1e9) {
-            for (Prepared each : prepared) {
-                each.leader.assign(each.rebalance, each.joined);
+            for (Callable<Object> rule : rules) {
+                rule.call();
             }
-            count += prepared.size();
+            count += rules.size();
         }
         return count * 1e9 / (cpuNanos() - start);
     }
@@ -39,18 +39,11 @@ public final class ConnectBench {
         return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
     }
 
-    /** A rebalance that changes nothing, so that the leader computes the same again and again. */
-    private record Prepared(ConnectWorker leader, ConnectAnswers.Rebalance rebalance, List<JoinGroupResponseMember> joined) {
-        static Prepared of(Case question) throws Exception {
-            Map<String, ConnectWorker> workers = ConnectAnswers.played(question);
-            List<ConnectAnswers.Rebalance> steps = question.stepsAs(ConnectAnswers.Rebalance.class);
-            ConnectAnswers.Rebalance last = steps.get(steps.size() - 1);
-            List<JoinGroupResponseMember> joined = new ArrayList<>();
-            for (String id : last.workers()) {
-                byte[] metadata = workers.get(id).metadata(last.protocol(), last.offset());
-                joined.add(new JoinGroupResponseMember().setMemberId(id).setMetadata(metadata));
-            }
-            return new Prepared(workers.get(last.leader()), last, joined);
-        }
+    /** The last rebalance of a case, which changes nothing: the leader computes the same again and again. */
+    private static Callable<Object> last(Case question) throws Exception {
+        Map<String, ConnectWorker> workers = ConnectAnswers.played(question);
+        List<ConnectAnswers.Rebalance> steps = question.stepsAs(ConnectAnswers.Rebalance.class);
+        ConnectAnswers.Rebalance last = steps.get(steps.size() - 1);
+        return workers.get(last.leader()).rule(last, workers);
     }
 }

@@ -1,5 +1,7 @@
 package rebalancesim.oracle;
 
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
@@ -7,9 +9,11 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.apache.kafka.common.message.JoinGroupResponseData.JoinGroupResponseMember;
 import org.apache.kafka.common.utils.Time;
@@ -20,6 +24,7 @@ import org.apache.kafka.connect.runtime.distributed.ExtendedWorkerState;
 import org.apache.kafka.connect.runtime.distributed.IncrementalCooperativeAssignor;
 import org.apache.kafka.connect.runtime.distributed.IncrementalCooperativeConnectProtocol;
 import org.apache.kafka.connect.runtime.distributed.WorkerCoordinator;
+import org.apache.kafka.connect.runtime.distributed.WorkerCoordinator.ConnectorsAndTasks;
 
 /**
  * A worker of a Connect cluster: Kafka's assignors, and what WorkerCoordinator keeps between two rebalances.
@@ -94,6 +99,28 @@ final class ConnectWorker {
         } catch (InvocationTargetException e) {
             throw (Exception) e.getCause();
         }
+    }
+
+    /** The rule alone, as the leader runs it between reading bytes and writing them; since 3.3. */
+    Callable<Object> rule(ConnectAnswers.Rebalance rebalance, Map<String, ConnectWorker> workers) throws Exception {
+        Method rule = Stream.of(IncrementalCooperativeAssignor.class.getDeclaredMethods())
+                .filter(method -> method.getName().equals("performTaskAssignment") && method.getParameterCount() == 4)
+                .findFirst().orElseThrow();
+        rule.setAccessible(true);
+        MethodHandle handle = MethodHandles.lookup().unreflect(rule).bindTo(incremental);
+        Map<String, Object> run = new LinkedHashMap<>();
+        for (String id : rebalance.workers()) {
+            ExtendedAssignment of = workers.get(id).runs;
+            run.put(id, new ConnectorsAndTasks.Builder().with(of.connectors(), of.tasks()).build());
+        }
+        Object configuration = configuration(rebalance);
+        return () -> {
+            try {
+                return handle.invoke(configuration, lastCompleted, rebalance.generation(), run);
+            } catch (Throwable e) {
+                throw new IllegalStateException(e);
+            }
+        };
     }
 
     /** What the worker makes of the leader's answer, as WorkerCoordinator.onJoinComplete does. */
