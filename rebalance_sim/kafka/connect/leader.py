@@ -31,8 +31,7 @@ class JoinedWorker:
     tasks: tuple[ConnectorTaskId, ...] = ()
 
 
-@dataclass(frozen=True)
-class WorkerMoves:
+class WorkerMoves(NamedTuple):
     """What a worker is assigned and revokes in a rebalance; with the protocol ``default``, all that it runs."""
 
     connectors: tuple[str, ...] = ()
@@ -73,7 +72,7 @@ class Numbering(Generic[_Name]):
     def flags(self, names: Iterable[_Name]) -> Flags:
         """Return which numbers have one of these names. Raises KeyError for a name without a number."""
         flags = np.zeros(len(self.names), np.bool_)
-        flags[[self.numbers[name] for name in names]] = True
+        flags[list(map(self.numbers.__getitem__, names))] = True
         return flags
 
     def named(self, flags: Flags) -> list[_Name]:
@@ -163,15 +162,34 @@ def _assign_incrementally(
     clusters = NumberedClusters.of(leaders, rounds)
     connector_moves, task_moves = clusters.rebalance(rules)
     _remember(leaders, rounds, clusters.workers, clusters.memory)
+    lists = [
+        *(_by_worker(moves.assigned_from, moves.assigned) for moves in (connector_moves, task_moves)),
+        *(_by_worker(moves.revoked_from, moves.revoked) for moves in (connector_moves, task_moves)),
+    ]
     answers = []
     bounds = pairwise(clusters.workers.offsets.tolist())
-    named = zip(leaders, rounds, clusters.connectors, clusters.tasks, bounds, strict=True)
-    for c, (leader, this_round, connectors, tasks, (first, end)) in enumerate(named):
+    numbered = zip(leaders, rounds, clusters.connectors, clusters.tasks, bounds, strict=True)
+    for c, (leader, this_round, connectors, tasks, (first, end)) in enumerate(numbered):
         leader.connectors = connectors.after(clusters.arrays_of_connectors, c)
         leader.tasks = tasks.after(clusters.arrays_of_tasks, c)
-        moves = connectors.moves(connector_moves, first, end), tasks.moves(task_moves, first, end)
-        answers.append(_named_moves(this_round, *moves))
+        moves = zip(this_round.workers, *(listed[first:end] for listed in lists), strict=True)
+        answers.append(
+            {
+                worker.member_id: WorkerMoves(
+                    connectors.named(started),
+                    tasks.named(started_tasks),
+                    connectors.named(ended),
+                    tasks.named(ended_tasks),
+                )
+                for worker, started, started_tasks, ended, ended_tasks in moves
+            }
+        )
     return answers
+
+
+def _by_worker(offsets: Ints32, numbers: Ints32) -> list[list[int]]:
+    listed = numbers[: offsets[-1]].tolist()
+    return [listed[low:high] for low, high in pairwise(offsets.tolist())]
 
 
 class _Numbered(NamedTuple, Generic[_Name]):
@@ -185,22 +203,12 @@ class _Numbered(NamedTuple, Generic[_Name]):
     def after(self, arrays: Resources, c: int) -> Remembered[_Name]:
         """Return what the leader of cluster c remembers after a rebalance."""
         low, high = arrays.offsets[c], arrays.offsets[c + 1]
-        numbering = self.remembered.numbering
-        return Remembered(numbering, arrays.previous[low:high].copy(), arrays.revoked[low:high].copy())
+        return Remembered(self.remembered.numbering, arrays.previous[low:high], arrays.revoked[low:high])
 
-    def moves(self, moves: Moves, first: int, end: int) -> list[tuple[tuple[_Name, ...], tuple[_Name, ...]]]:
-        """Return what each worker from ``first`` to ``end`` of the batch has to start and to stop."""
-        return list(
-            zip(
-                self._lists(moves.assigned_from[first : end + 1], moves.assigned),
-                self._lists(moves.revoked_from[first : end + 1], moves.revoked),
-                strict=True,
-            )
-        )
-
-    def _lists(self, offsets: Ints32, numbers: Ints32) -> Iterable[tuple[_Name, ...]]:
+    def named(self, numbers: Sequence[int]) -> tuple[_Name, ...]:
+        """Return the names of numbers."""
         names = self.remembered.numbering.names
-        return (tuple(names[k] for k in numbers[low:high]) for low, high in pairwise(offsets.tolist()))
+        return tuple([names[number] for number in numbers])
 
 
 @dataclass(frozen=True)
@@ -265,7 +273,7 @@ def _numbered(
 def _numbers(numbering: Numbering[_Name], held: Sequence[Sequence[_Name]]) -> list[list[int]]:
     """Return lists of names as numbers, each once."""
     numbers = numbering.numbers
-    listed = [[numbers[name] for name in names] for names in held]
+    listed = [list(map(numbers.__getitem__, names)) for names in held]
     return [of if len(set(of)) == len(of) else list(dict.fromkeys(of)) for of in listed]
 
 
@@ -292,7 +300,7 @@ def _offsets(lengths: Sequence[int]) -> Ints32:
 def _workers(leaders: Sequence[ConnectLeader], rounds: Sequence[Round]) -> Workers:
     ids = [[worker.member_id for worker in each.workers] for each in rounds]
     ranks = [{name: rank for rank, name in enumerate(sorted(of_cluster, key=java_key))} for of_cluster in ids]
-    candidates = [{name: place for place, name in enumerate(leader.candidates)} for leader in leaders]
+    candidates = [dict(zip(leader.candidates, range(len(leader.candidates)), strict=True)) for leader in leaders]
     return Workers(
         _offsets([len(of_cluster) for of_cluster in ids]),
         java_hashes(Strings.of([name for of_cluster in ids for name in of_cluster])),
@@ -337,15 +345,3 @@ def _remember(leaders: Sequence[ConnectLeader], rounds: Sequence[Round], workers
         by_place = {place: worker for worker, place in enumerate(places[first:end])}
         new = (this_round.workers[by_place[place]].member_id for place in range(len(known), count))
         leader.candidates = [*known, *new]
-
-
-def _named_moves(
-    this_round: Round,
-    connectors: Sequence[tuple[tuple[str, ...], tuple[str, ...]]],
-    tasks: Sequence[tuple[tuple[ConnectorTaskId, ...], tuple[ConnectorTaskId, ...]]],
-) -> dict[str, WorkerMoves]:
-    moves = zip(this_round.workers, connectors, tasks, strict=True)
-    return {
-        worker.member_id: WorkerMoves(of_connectors[0], of_tasks[0], of_connectors[1], of_tasks[1])
-        for worker, of_connectors, of_tasks in moves
-    }
