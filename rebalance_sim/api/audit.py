@@ -29,6 +29,7 @@ from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED, OF_LIBRARY
 from rebalance_sim.engine.runs.session_runs import check_tables
 from rebalance_sim.engine.simulation.group_timings import GroupTimings
+from rebalance_sim.engine.simulation.streams_groups import StreamsRollouts
 from rebalance_sim.engine.simulation.variations import Variation, variations
 from rebalance_sim.engine.spark.caching import cached
 from rebalance_sim.engine.spark.driver_rows import collected, in_driver, no_rows, where_in
@@ -198,10 +199,17 @@ def _as_it_is(rows: DataFrame) -> Transformation:
     return lambda _: rows
 
 
+def _with_rows(name: str, more: DataFrame) -> Transformation:
+    """Return a transformation that takes one output table out of a run's rows, and adds more rows of it."""
+    return lambda rows: union([rows.transform(outcome(name)), more])
+
+
 PREDICTED = (ELECTIONS.name, BALANCE.name)
 """Tables of the prediction of the present state."""
 SIMULATED = (COSTS.name, ADVICE.name, MIGRATION_COSTS.name)
 """Tables of the simulated scenario and migration; with offsets, also ``lag_costs``."""
+ROLLED_OUT = (COSTS.name, ADVICE.name)
+"""Those that also have rows of streams groups."""
 
 
 class Audit:
@@ -293,6 +301,7 @@ class Audit:
             derived |= {LAG_COSTS.name: lag_costs_in_order, LAG_BALANCE.name: lag_balance}
             derived[TOPIC_LAG.name] = lambda _: beside[TOPIC_LAG.name]
         derived |= {name: _as_it_is(played[name]) for name in (*PLAYED, *ASSIGNED) if name in played}
+        derived |= {name: _with_rows(name, played[name]) for name in ROLLED_OUT if name in played}
         found = AuditOutcomes(
             audit.plan(members, group_facts(beside | self._facts_of_tasks(played))),
             dict.fromkeys([*audit.outputs, *derived]),
@@ -338,6 +347,8 @@ class Audit:
             found |= self.connect.played(restarts_of_workers(self.scenario), self.clusters, self._seed, stage)
         if self.streams is not None:
             found |= self.streams.predicted(self._topics_in_driver, self.clusters, stage)
+            rollouts = replace(self._streams_rollouts, outputs=ROLLED_OUT)
+            found |= self.streams.rolled_out(rollouts, self._topics_in_driver, stage)
         return found
 
     def _facts_of_tasks(self, played: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
@@ -365,6 +376,11 @@ class Audit:
         is_small = self.members.count() <= self._thresholds.ranges_up_to_members
         simulations = replace(simulations, pays=None if is_small else self._thresholds.pays, timings=self.seen)
         return GroupAudit(now, others, simulations, judgement)
+
+    @property
+    def _streams_rollouts(self) -> StreamsRollouts:
+        """How the rollouts of streams groups are simulated."""
+        return StreamsRollouts(self.clusters, self.scenario, self._seed)
 
     def members_of(self, groups: Collection[str]) -> DataFrame:
         """Return the usable members of a few groups, in the driver, where the rules then run."""
@@ -398,6 +414,18 @@ class Audit:
         }  # fmt: skip
         rules = simulations_of((TIMELINE.name,), scenario, self._metadata, (strategy or ELECTED,), options)
         return replace(rules, followed=None, timings=self.seen)(members).transform(outcome(TIMELINE.name))
+
+    def streams_timeline(self, groups: Collection[str], setting: tuple[str, str] | None) -> DataFrame | None:
+        """Simulate the scenario for some streams groups, step by step; None without members of such groups.
+
+        ``setting`` is ``WITHOUT_DELAY``, or None for the groups' own settings.
+        """
+        if self.streams is None:
+            return None
+        rollouts = self._streams_rollouts.without_delay() if setting else self._streams_rollouts
+        rollouts = replace(rollouts, followed=None, outputs=(TIMELINE.name,))
+        chosen = self.streams.of_groups(groups)
+        return chosen.rolled_out(rollouts, self._topics_in_driver, lambda rows, _: rows)[TIMELINE.name]
 
     @cached_property
     def seen(self) -> GroupTimings | None:

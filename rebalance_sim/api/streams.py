@@ -11,7 +11,7 @@ from rebalance_sim.engine.simulation.rollout_rows import SIMULATED
 from rebalance_sim.engine.simulation.streams_groups import StreamsRollouts
 from rebalance_sim.engine.streams.groups import StreamsPlan
 from rebalance_sim.engine.streams.restoration import RestoreSettings
-from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, union
+from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, union, usable
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.simulation.scenario import Scenario
@@ -149,7 +149,8 @@ def simulate_streams(
         options.get("standby_replicas"),
     )
     fitted = _fitted(members, subtopologies, topics)
-    return _outcomes(rollouts.rows(*fitted.values()), SIMULATED, fitted)
+    rows = rollouts.rows(fitted[STREAMS_MEMBERS], *(usable(fitted[table]) for table in (SUBTOPOLOGIES, TOPICS)))
+    return _outcomes(rows, SIMULATED, fitted)
 
 
 def _fitted(members: DataFrame, subtopologies: DataFrame, topics: DataFrame) -> dict[Table, DataFrame]:

@@ -46,6 +46,7 @@ from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.past_runs import tables_of_history
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun, fleet_of
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
+from rebalance_sim.engine.simulation.streams_groups import ASSUMED_OF_ROLLOUTS
 from rebalance_sim.engine.spark.driver_rows import where_null
 from rebalance_sim.engine.streams.application import CLASSIC, STREAMS
 from rebalance_sim.engine.streams.classic import ASSUMED_OF_CLASSIC
@@ -58,6 +59,7 @@ from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.sources.streams.stored_groups import ASSUMED
 from rebalance_sim.tables import (
     CONNECTORS,
+    COSTS,
     ELECTIONS,
     FINDINGS,
     GENERATIONS,
@@ -360,9 +362,13 @@ def _assumed_of_streams(written: Mapping[str, DataFrame]) -> list[str]:
     """Return what is assumed of applications of Kafka Streams with a predicted assignment, by their protocol."""
     if STREAMS_BALANCE.name not in written:
         return []
-    predicted = written[STREAMS_BALANCE.name].where("error IS NULL").select("protocol").distinct().collect()
+    balance = written[STREAMS_BALANCE.name]
+    predicted = balance.where("error IS NULL").select("protocol").distinct().collect()
     assumed = {STREAMS: ASSUMED, CLASSIC: ASSUMED_OF_CLASSIC}
-    return [assumed[row["protocol"]] for row in sorted(predicted)]
+    groups = balance.where(F.col("protocol") == STREAMS)
+    simulated = written[COSTS.name].where("error IS NULL").join(groups, ["cluster", "group_id"], "left_semi")
+    rollouts = [] if simulated.isEmpty() else [ASSUMED_OF_ROLLOUTS]
+    return [*(assumed[row["protocol"]] for row in sorted(predicted)), *rollouts]
 
 
 def _unknown_clients(members: DataFrame) -> list[str]:

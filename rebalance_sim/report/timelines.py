@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
@@ -25,6 +25,18 @@ SHOWN_STEPS = 3_000
 STEPS = ("EVENT", "STATE", "STARTED", "STOPPED", "FAILED", "REVOKED", "LOST", "ASSIGNED")
 _STABLE_STATES = ("Stable", "Empty", "Dead")
 _KEY = ("cluster", "group_id", "strategy")
+
+
+class Nouns(NamedTuple):
+    """What costs count."""
+
+    change: str = "rebalance"
+    """What column ``rebalances`` counts."""
+    part: str = "partition"
+    """What moves."""
+
+
+OF_CONSUMERS = Nouns()
 
 
 @dataclass
@@ -141,16 +153,13 @@ def _lanes(timeline: GroupTimeline, members: Sequence[str], first: int, end: int
         yield lane(name, timeline.spans.get(name, ()), first, end)
 
 
-def cost_note(costs: Mapping[str, Any] | Row | None, change: str = "rebalance") -> str:
-    """Return what a rollout costs, from a row of ``costs``; empty without one, or if it was not simulated.
-
-    ``change`` is the noun of what its column ``rebalances`` counts.
-    """
+def cost_note(costs: Mapping[str, Any] | Row | None, nouns: Nouns = OF_CONSUMERS) -> str:
+    """Return what a rollout costs, from a row of ``costs``; empty without one, or if it was not simulated."""
     if costs is None or costs["unowned_ms"] is None:
         return ""
     each = seconds(costs["unowned_ms"] / max(costs["partitions"] or 0, 1))
-    rebalances, moves = plural(costs["rebalances"], change), plural(costs["moved"], "partition move")
-    return f"{rebalances}, downtime per partition {each} s, {moves}"
+    changes, moves = plural(costs["rebalances"], nouns.change), plural(costs["moved"], f"{nouns.part} move")
+    return f"{changes}, downtime per {nouns.part} {each} s, {moves}"
 
 
 def results(run: FinishedRun, groups: Sequence[str], most: int) -> RunResults:

@@ -1,7 +1,10 @@
 """Groups that share tasks, in audits: read from __consumer_offsets, judged, and shown on the page."""
 
+import html
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -95,6 +98,45 @@ def test_an_audit_of_printed_streams_groups_needs_their_topology(
     assert [(row["tasks"], row["standby_replicas"], row["moved"], row["error"]) for row in balance] == [(8, 1, 0, None)]
     page = (tmp_path / "out/report.html").read_text()
     assert "standby replicas (num.standby.replicas) of 1 group (totals) is unknown" in page
+
+
+@pytest.mark.scale
+def test_the_page_shows_the_rollouts_of_streams_groups(
+    spark: SparkSession, small_runs: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of two processes, which has a warning, and one of a thread, with and without the initial delay."""
+    several = [("m-1", "p-1", (0, 1)), ("m-2", "p-2", (2, 3))]
+    rows = [
+        {"group_id": group, "member_id": f"{group}-{name}", "process_id": process}
+        | {"active": [{"subtopology": "0", "partition": partition} for partition in partitions]}
+        for group, members in (("pair", several), ("alone", [("m", "p", (0, 1, 2, 3))]))
+        for name, process, partitions in members
+    ]
+    part = {"subtopology": "0", "topics": ["orders"], "stateful": True}
+    tables: dict[str, list[dict[str, Any]]] = {
+        "topics": [{"topic": "orders", "partitions": 4}],
+        "members": [{"group_id": "c", "member_id": "c", "protocols": ["range"], "subscription": ["orders"]}],
+        "streams-members": rows,
+        "subtopologies": [{"group_id": group} | part for group in ("pair", "alone")],
+    }
+    arguments = ["audit", "--out", f"{tmp_path}/out"]
+    for name, of in tables.items():
+        (tmp_path / f"{name}.json").write_text("".join(f"{json.dumps(row)}\n" for row in of))
+        arguments += [f"--{name}", f"{tmp_path}/{name}.json"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"alone: rolling restart: each task is without a thread for [\d.]+ s on average", printed)
+    assert "-> Set streams.initial.rebalance.delay.ms=0 for the group (kafka-configs.sh)." in printed
+    page = re.sub(r"<[^>]*>", " ", (tmp_path / "out/report.html").read_text())
+    notes = re.findall(r"As it is: (\d+) epochs, downtime per task [\d.]+ s, (\d+) task moves", page)
+    assert len(notes) == 2
+    assert "streams.initial.rebalance.delay.ms=0 would help most" in page
+    assert "No other settings are tried." in page
+    assert "Step by step" in page
+    assert "time in which no thread has a task, mean" in page
+    assert "less downtime of tasks" in page
+    assert f"rebalance-sim streams --streams-members {tmp_path}/streams-members.json" in html.unescape(page)
+    assert "restoring its state takes no time" in page
 
 
 def test_topologies_need_members(small_runs: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

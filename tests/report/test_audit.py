@@ -18,12 +18,12 @@ from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.engine.audit.finding import Harm
 from rebalance_sim.engine.audit.judgement import FAMILIES
 from rebalance_sim.report.audits.details import DETAILED_GROUPS
-from rebalance_sim.report.audits.figures import EVIDENCE
+from rebalance_sim.report.audits.figures import EVIDENCE, EVIDENCE_OF_TASKS
 from rebalance_sim.report.audits.group_rows import LISTED_BYTES, LISTED_GROUPS, GroupRow, as_json
 from rebalance_sim.report.audits.search_terms import CLIENTS_BYTES, TOPICS_BYTES, SearchTerms
 from rebalance_sim.tables import COSTS, FINDINGS, NEWS, VERDICTS
 from tests.report.test_page import FETCHING, Elements
-from tests.support.audited_fleet import MEMBERS, OFFSETS, write_fleet
+from tests.support.audited_fleet import MEMBERS, OFFSETS, STREAMS_MEMBERS, write_fleet
 from tests.support.finished_runs import HOSTILE, LONG, QUOTES, SCRIPT, write_run
 from tests.support.hostile_page import write_hostile_audit
 
@@ -310,8 +310,10 @@ def test_every_finding_is_shown_with_its_group_figures_and_remedy(fleet: tuple[s
         for part in (row["description"], row["recommendation"] or "", *(row["settings"] or ())):
             assert " ".join(part.split()) in text, (row["group_id"], part)
         assert row["kind"].replace("-", " ").capitalize() in text
+        of_tasks = row["family"] == "rollouts" and row["group_id"] in {each["group_id"] for each in STREAMS_MEMBERS}
+        titles = EVIDENCE | EVIDENCE_OF_TASKS if of_tasks else EVIDENCE
         for name in row["figures"] or ():
-            assert EVIDENCE[name] in text, (row["group_id"], name)
+            assert titles[name] in text, (row["group_id"], name)
     named = texts_of(section(html, "what-to-do"))
     assert all(row["kind"].replace("-", " ").capitalize() in named for row in findings)
 

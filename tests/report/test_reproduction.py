@@ -76,6 +76,14 @@ def test_the_lag_of_topics_is_computed_by_assign() -> None:
     assert (read["job"], read["offsets"]) == ("assign", GIVEN["offsets"])
 
 
+def test_a_rollout_of_a_streams_group_is_simulated_by_its_own_job() -> None:
+    given = GIVEN | {"streams_members": "in/streams_members", "subtopologies": "in/subtopologies"}
+    read = options_of(command_of(finding_of("rollouts", group_kind="streams"), given))
+    needed = ("topics", "streams_members", "subtopologies", "format", "scenario", "seed", "kafka_version", "clusters")
+    assert {name: read[name] for name in needed} == {name: given[name] for name in needed}
+    assert (read["job"], read["timeline"]) == ("streams", "a group")
+
+
 def test_a_migration_is_simulated_as_the_audit_did() -> None:
     read = options_of(command_of(finding_of("migration", scenario="migration"), GIVEN))
     assert (read["job"], read["scenario"], read["follow"], read["seed"]) == ("simulate", "migration", "a group", 7)

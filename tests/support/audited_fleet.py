@@ -175,8 +175,11 @@ STREAMS_MEMBERS: Rows = [
     *_threads("healthy-application", [([0, 1, 2], [3, 4, 5]), ([3, 4, 5], [0, 1, 2])]),
     *_threads("no-standby-replicas", [([0, 1, 2], []), ([3, 4, 5], [])]),
     *_threads("warm-ups-follow", [([0, 1, 2], []), ([3, 4, 5], [])], protocol="classic"),
+    *_threads("one-process", [(range(6), [])]),
 ]
 """Threads of applications of Kafka Streams, whose members no other table has."""
+KINDS_OF_STREAMS = {"one-process": "rollout-downtime"}
+"""By group that is not named after the kind of its finding, this kind, which a group of consumers has, too."""
 SUBTOPOLOGIES: Rows = [
     {"cluster": "new", "group_id": group, "subtopology": "0", "topics": ["six"], "stateful": True}
     | {"standby_replicas": 1 if group == "healthy-application" else None}

@@ -278,6 +278,7 @@ TIERS = (
             "tests/engine/audit/test_remedies.py",
             "tests/engine/audit/test_share_groups.py",
             "tests/engine/audit/test_streams_applications.py",
+            "tests/engine/audit/test_streams_rollouts.py",
             "tests/report/test_audit.py",
             "tests/report/test_past_rebalances.py",
             "tests/report/test_pasted_commands.py",

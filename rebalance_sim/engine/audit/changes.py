@@ -5,6 +5,7 @@ from typing import Any, Protocol, TypeVar
 
 from rebalance_sim.engine.audit.group import Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.engine.simulation.streams_groups import WITHOUT_DELAY
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
 from rebalance_sim.kafka.assignors.by_library import (
@@ -176,6 +177,11 @@ def how_to_change(group: Group, name: str, value: str) -> str:
     """Return how the members make a change that ``advice`` has, as a sentence."""
     if name == INSTANCE_ID:
         return f"Give each consumer a {setting(group, INSTANCE_ID)} of its own, such as the name of its pod."
+    if name == WITHOUT_DELAY[0]:
+        return (
+            f"Set {name}={value} for the group (kafka-configs.sh). The first thread of an empty group then gets all "
+            "tasks at once, and gives some up again if others join."
+        )
     if name == PROTOCOL:
         said = to_coordinator(group, "uniform")
         return f"{said[0].upper()}{said[1:]}."

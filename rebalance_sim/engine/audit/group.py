@@ -10,6 +10,7 @@ from typing import Any
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.search_terms import SEARCH_TERMS
 from rebalance_sim.engine.audit.topic_keys import KeyFacts
+from rebalance_sim.engine.simulation.streams_groups import CLASSIC_ROLLOUT
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import SEPARATOR, Leader
 from rebalance_sim.kafka.brokers import Brokers
@@ -162,6 +163,11 @@ class Group:
         return self.rows[STREAMS_MEMBERS.name]
 
     @property
+    def is_classic_application(self) -> bool:
+        """Whether it is an application of Kafka Streams over the classic protocol whose tasks are known."""
+        return any(member["protocol"] == CLASSIC for member in self.streams_members)
+
+    @property
     def has_tasks(self) -> bool:
         """Whether it shares tasks, not partitions, and they are known."""
         return bool(self.is_played or self.streams_members)
@@ -171,6 +177,13 @@ class Group:
         """Why the tasks of an application of Kafka Streams have no predicted assignment; None if they have one."""
         row = self._only(STREAMS_BALANCE.name)
         return row["error"] if row and self.streams_members else None
+
+    @property
+    def rollout_of_tasks_error(self) -> str | None:
+        """Why the rollout of an application of Kafka Streams is not simulated; None if it is, or of another group."""
+        if self.is_classic_application:
+            return CLASSIC_ROLLOUT
+        return self.simulation_error if self.streams_members else None
 
     @property
     def listed(self) -> Row | None:
@@ -430,7 +443,7 @@ class Group:
         listed = self.listed or {"protocol_type": None, "type": None}
         types += [listed["protocol_type"]] if listed["protocol_type"] else []
         types += [CONNECT_TYPE] if self.is_played else []
-        if any(member["protocol"] == CLASSIC for member in self.streams_members):
+        if self.is_classic_application:
             protocols = [STREAMS_PROTOCOL]
         elif self.streams_members:
             listed = {**listed, "type": STREAMS_TYPE}

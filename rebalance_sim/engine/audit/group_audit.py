@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from rebalance_sim.engine.audit.facts import FACTS, beside_members
 from rebalance_sim.engine.audit.group import OWNED_NOW, TOPIC_OWNERS
 from rebalance_sim.engine.audit.judgement import Judgement
-from rebalance_sim.engine.audit.rollouts import SAVED
+from rebalance_sim.engine.audit.rollouts import OF_ADVICE, OF_COSTS
 from rebalance_sim.engine.audit.search_terms import SEARCH_TERMS, search_terms
 from rebalance_sim.engine.audit.topic_owners import topics_by_member, topics_on_one_host
 from rebalance_sim.engine.groups.group_plan import GroupPlan
@@ -52,10 +52,6 @@ _MEMBER = (
     *("protocols_assumed", "team", "weight"),
 )
 """Columns of members that findings are about."""
-_OF_COSTS = (
-    *("partitions", "events", "rebalances", "storms", "stable", "unowned_ms", "moved", "moved_back", "failed"),
-    *("p99_unowned_ms", "max_unowned_ms", "finished", "failure", "error"),
-)
 _COMPUTED = {
     ELECTIONS.name: (
         *("type", "members", "protocol", "candidates", "votes", "tie", "leader_id", "refused", "error"),
@@ -68,9 +64,9 @@ _COMPUTED = {
     COMPARISON.name: ("partitions", "optimum", "strategies"),
     LAG_BALANCE.name: ("strategy", "members", "lag", "max_lag", "max_partition_lag", "excess_lag"),
     LAG_COSTS.name: ("unowned_lag", "delay_ms"),
-    COSTS.name: _OF_COSTS,
-    MIGRATION_COSTS.name: _OF_COSTS,
-    ADVICE.name: ("setting", "value", "fails", *SAVED, "unowned_ms", "at_longest"),
+    COSTS.name: OF_COSTS,
+    MIGRATION_COSTS.name: OF_COSTS,
+    ADVICE.name: OF_ADVICE,
 }
 """Columns of the computed tables that findings are about."""
 _Rows = defaultdict[str, list[dict[str, Any]]]

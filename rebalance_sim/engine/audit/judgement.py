@@ -88,8 +88,8 @@ FAMILIES = {
 }
 _OF_SERVICES = ("elections", "balance", "rollouts")
 """Families of findings whose advice only the owner of consumers can follow."""
-_NOT_OF_SHARES = ("elections",)
-"""Families that say nothing of share groups; the others of services have findings of their own about these."""
+_SAY_NOTHING = {GroupKind.SHARE: ("elections",), GroupKind.STREAMS_GROUP: ("elections", "balance")}
+"""By kind of group, families that say nothing of it; the others of services have findings of their own about it."""
 _OF_LIBRARIES = ("balance", "leaders", "rollouts")
 """Families of findings that rest on what the libraries of the members do with the elected protocol."""
 _OF_LISTS = ("elections",)
@@ -152,7 +152,7 @@ class Judgement:
     def _findings(self, group: Group) -> list[tuple[str, Finding]]:
         """Return the findings with their families: the worst first, and those about the present state first."""
         kind = group.kind.kind
-        others = _NOT_OF_SHARES if kind is GroupKind.SHARE else () if kind in SERVICES else _OF_SERVICES
+        others = () if kind in SERVICES else _SAY_NOTHING.get(kind, _OF_SERVICES)
         families = {name: of for name, of in FAMILIES.items() if name not in others}
         found = [(name, each) for name, of in families.items() for each in of.findings(group, self.thresholds)]
         return sorted(found, key=lambda each: (*worst_first(each[1].kind), each[1].scenario is not None))

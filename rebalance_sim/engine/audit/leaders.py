@@ -61,6 +61,9 @@ SHARES_SIMULATED = replace(
 NOT_SIMULATED = replace(OTHER_KIND, description=f"{OTHER_KIND_PREDICTED.description}: {{problem}}")
 TASKS_NOT_PREDICTED = replace(OTHER_KIND, description="{what} ({evidence}): no assignment is predicted: {problem}")
 """If the tasks of its members are known."""
+TASKS_NOT_SIMULATED = replace(
+    OTHER_KIND, description="{what} ({evidence}): its assignment is predicted, but not its rollout: {problem}"
+)
 DECIDES = Kind(
     "leader-decides-assignment",
     Severity.WARNING,
@@ -90,11 +93,12 @@ KINDS = (CANNOT_READ, FAILS, UNPREDICTABLE, NOT_PREDICTED, OTHER_KIND, NOT_CONSU
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about the leader of a group."""
     if group.kind.kind in WITHOUT_PREDICTION:
-        if group.has_tasks and group.tasks_error is None:
+        error = group.tasks_error or group.rollout_of_tasks_error if group.has_tasks else group.simulation_error
+        if group.has_tasks and error is None:
             return
         confidence = Confidence.CERTAIN if group.kind.is_certain else Confidence.ASSUMED
         names = {"what": WITHOUT_PREDICTION[group.kind.kind], "evidence": group.kind.evidence}
-        names["problem"] = str(group.tasks_error if group.has_tasks else group.simulation_error)
+        names["problem"] = str(error)
         figures = {} if group.accepted is None else {"members": group.accepted}
         yield Finding(_of_other_kind(group), figures, names, confidence=confidence)
         return
@@ -118,7 +122,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
 def _of_other_kind(group: Group) -> Kind:
     """Return the finding that says what is predicted of a group whose members are not plain consumers."""
     if group.has_tasks:
-        return TASKS_NOT_PREDICTED
+        return TASKS_NOT_PREDICTED if group.tasks_error else TASKS_NOT_SIMULATED
     if group.balance is None:
         return OTHER_KIND
     if group.kind.kind is GroupKind.SHARE and group.costs is not None:

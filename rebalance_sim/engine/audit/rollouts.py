@@ -41,8 +41,15 @@ _COSTS_OF_SHARES = (
     "{p99_ms:s}, max {max_ms:s}"
 )
 """The same of a share group, in which the members that get a partition count, and nobody waits for another one."""
+_COSTS_OF_TASKS = (
+    "{epochs:epoch} and {moved:task move}; time in which no thread has a task, not counting the time to restore state: "
+    "mean {mean_ms:s}, p99 {p99_ms:s}, max {max_ms:s}"
+)
+"""The same of a streams group."""
+_STABLE = "; stable {stable_ms:s} after its first event"
 COST = replace(_kind("rollout-cost", Severity.NOTE, f"{{scenario}}: {ROLLOUT_COSTS}{{lag}}{{seen}}"), is_news=False)
 COST_OF_SHARES = replace(COST, description=f"{{scenario}}: {_COSTS_OF_SHARES}")
+COST_OF_TASKS = replace(COST, description=f"{{scenario}}: {_COSTS_OF_TASKS}{{stable}}")
 FAILS = _kind(
     "rollout-fails",
     Severity.ERROR,
@@ -69,6 +76,10 @@ UNSTABLE_OF_SHARES = replace(
     description="{scenario}: members lack the last target assignment, or partitions have no member, at the end",
     recommendation="Look at the group's timeline in its details on the page.",
 )
+UNSTABLE_OF_TASKS = replace(
+    UNSTABLE_OF_SHARES,
+    description="{scenario}: threads lack the last target assignment, or tasks have no thread, at the end",
+)
 STORM = _kind(
     "rebalance-storm",
     Severity.WARNING,
@@ -84,6 +95,11 @@ DOWNTIME = _kind(
     "{advice}",
     "mean_ms",
 )
+DOWNTIME_OF_TASKS = replace(
+    DOWNTIME,
+    description="{scenario}: each task is without a thread for {mean_ms:s} on average (p99 {p99_ms:s}, max "
+    "{max_ms:s}), not counting the time to restore state; {setting} saves {share:%}",
+)
 DEPENDS = replace(
     _kind(
         "rollout-choice-depends",
@@ -94,11 +110,23 @@ DEPENDS = replace(
     is_news=False,
 )
 KINDS = (COST, FAILS, DEADLOCK, UNSTABLE, STORM, DOWNTIME, DEPENDS)
+_IN_EPOCHS = {
+    GroupKind.SHARE: (COST_OF_SHARES, UNSTABLE_OF_SHARES),
+    GroupKind.STREAMS_GROUP: (COST_OF_TASKS, UNSTABLE_OF_TASKS),
+}
+"""By kind of group whose members wait for no rebalance, how its findings are worded."""
 SAVED = (
     *("unowned_ms_saved", "p99_unowned_ms_saved", "max_unowned_ms_saved", "rebalances_saved", "moved_saved"),
     *("unowned_lag_saved", "delay_ms_saved"),
 )
 """Columns of ``advice`` with what a setting saves; those of lag are null without offsets."""
+OF_COSTS = (
+    *("partitions", "events", "rebalances", "storms", "stable", "stable_ms", "unowned_ms", "moved", "moved_back"),
+    *("failed", "p99_unowned_ms", "max_unowned_ms", "finished", "failure", "error"),
+)
+"""Columns of ``costs`` that findings are about."""
+OF_ADVICE = ("setting", "value", "fails", *SAVED, "unowned_ms", "at_longest")
+"""Columns of ``advice`` that findings are about."""
 
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
@@ -106,8 +134,8 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     costs, found = group.costs, choices(group, thresholds)
     if costs is None or found is None:
         return
-    if group.kind.kind is GroupKind.SHARE:
-        yield from _of_shares(group, costs)
+    if group.kind.kind in _IN_EPOCHS:
+        yield from _in_epochs(group, costs, found.best)
         return
     figures = cost_figures(costs)
     names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"], "lag": "", "seen": _seen(group)}
@@ -133,17 +161,32 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield _with_range(group, finding(DEPENDS), found, points)
 
 
-def _of_shares(group: Group, costs: Row) -> Iterator[Finding]:
-    """Yield the findings about a rollout of a share group, for which no other setting is tried."""
+def _in_epochs(group: Group, costs: Row, best: Row | None) -> Iterator[Finding]:
+    """Yield the findings about a rollout in which nobody waits for a rebalance.
+
+    Settings are tried in streams groups only, and that restoring state takes no time is assumed there.
+    """
+    cost, unstable = _IN_EPOCHS[group.kind.kind]
     figures = cost_figures(costs)
     figures = {"epochs": figures.pop("rebalances"), **figures}
-    names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"]}
-    yield Finding(COST_OF_SHARES, figures, names, simulated=group.scenario)
+    names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"], "stable": ""}
+    confidence = Confidence.ASSUMED if cost is COST_OF_TASKS else None
+    if cost is COST_OF_TASKS and costs["stable_ms"] is not None:
+        figures["stable_ms"] = costs["stable_ms"]
+        names["stable"] = filled(_STABLE, figures)
+
+    def finding(kind: Kind, more: Mapping[str, float] | None = None) -> Finding:
+        return Finding(kind, figures | dict(more or {}), names, simulated=group.scenario, confidence=confidence)
+
+    yield finding(cost)
     if costs["failed"]:
-        yield Finding(FAILS, figures | {"failed": costs["failed"]}, names, simulated=group.scenario)
-    elif not costs["finished"] or not costs["stable"]:
-        kind = UNSTABLE_OF_SHARES if costs["finished"] else DEADLOCK
-        yield Finding(kind, figures, names, simulated=group.scenario)
+        yield finding(FAILS, {"failed": costs["failed"]})
+    elif not costs["finished"]:
+        yield finding(DEADLOCK)
+    elif not costs["stable"]:
+        yield finding(unstable)
+    if best is not None:
+        yield _with_setting(group, finding(DOWNTIME_OF_TASKS), best)
 
 
 def choices(group: Group, thresholds: Thresholds) -> Choices | None:

@@ -13,7 +13,7 @@ from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, 
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.streams_facts import AFTER_STOP, WITH_STANDBY
 from rebalance_sim.engine.audit.thresholds import Thresholds
-from rebalance_sim.tables import CLASSIC, REJECTS, STREAMS_BALANCE, STREAMS_MEMBERS
+from rebalance_sim.tables import REJECTS, STREAMS_BALANCE, STREAMS_MEMBERS
 from rebalance_sim.wording import plural
 
 PROCESS_STOPS = "process-stop"
@@ -131,7 +131,7 @@ def _stop(group: Group, after: Row) -> Iterator[Finding]:
     with_standby = _row(group, WITH_STANDBY)
     if has_standbys or with_standby is None or with_standby["restored"] >= after["restored"]:
         return
-    is_classic = any(member["protocol"] == CLASSIC for member in group.streams_members)
+    is_classic = group.is_classic_application
     setting = "num.standby.replicas" if is_classic else "streams.num.standby.replicas"
     where = (
         "in all processes, and restart them one after the other" if is_classic else "for the group (kafka-configs.sh)"

@@ -1,16 +1,20 @@
-"""What an audit predicts of applications of Kafka Streams: their next assignment, and one after a process stops."""
+"""What an audit predicts of applications of Kafka Streams: the next assignment, a stop of a process, and a rollout."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.audit.rollouts import OF_ADVICE, OF_COSTS
+from rebalance_sim.engine.simulation.streams_groups import StreamsRollouts
+from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.engine.streams.groups import StreamsPlan
 from rebalance_sim.engine.tables.inputs import usable
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.kafka.brokers import Clusters
-from rebalance_sim.tables import STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_TASKS
+from rebalance_sim.tables import ADVICE, CLASSIC, COSTS, STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_TASKS
 
 AFTER_STOP = "streams_after_stop"
 """The rows of ``streams_balance`` after the process with the most stateful tasks has stopped."""
@@ -26,6 +30,8 @@ FACTS_OF_STREAMS = {
     STREAMS_BALANCE.name: (*_OF_BALANCE, "min_active", "max_active", "probing"),
     AFTER_STOP: (*_OF_BALANCE, "process_id", "stopped_tasks"),
     WITH_STANDBY: _OF_BALANCE,
+    COSTS.name: OF_COSTS,
+    ADVICE.name: OF_ADVICE,
 }
 """Columns of the rows about applications that findings are about."""
 _KEYS = ["cluster", "group_id"]
@@ -39,6 +45,11 @@ class StreamsInputs:
 
     members: DataFrame
     subtopologies: DataFrame
+
+    def of_groups(self, groups: Collection[str]) -> Self:
+        """Return those of some groups alone."""
+        chosen = (where_in(rows, "group_id", groups) for rows in (self.members, self.subtopologies))
+        return type(self)(*chosen)
 
     def predicted(self, topics: DataFrame, clusters: Clusters, stage: Stage) -> dict[str, DataFrame]:
         """Return what is predicted with usable topics, by name; ``stage`` keeps what is read several times."""
@@ -58,6 +69,13 @@ class StreamsInputs:
         assigned = _with_tasks(members, with_standby.transform(outcome(STREAMS_TASKS.name)))
         found[WITH_STANDBY] = after_stop(assigned, 1)
         return found
+
+    def rolled_out(self, rollouts: StreamsRollouts, topics: DataFrame, stage: Stage) -> dict[str, DataFrame]:
+        """Return what is simulated of the rollout of each streams group with usable topics, by table."""
+        classic = usable(self.members).where(F.col("protocol") == CLASSIC).select(*_KEYS)
+        members = self.members.join(classic, _KEYS, "left_anti")
+        rows = stage(rollouts.rows(members, usable(self.subtopologies), topics), "streams-rollouts")
+        return {name: rows.transform(outcome(name)) for name in rollouts.outputs}
 
     def facts(self, predicted: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
         """Return the rows with the columns of ``FACTS_OF_STREAMS``, and more."""

@@ -5,8 +5,8 @@ Processes are what events name; their threads are the consumers. Subtopologies t
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +14,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.simulation.advice import RolloutCosts, advice_rows
 from rebalance_sim.engine.simulation.group_seed import group_seed
 from rebalance_sim.engine.simulation.rollout_rows import SIMULATED, GroupRows, Rows, table_rows
+from rebalance_sim.engine.simulation.variations import Variation
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.streams.application import CLASSIC
 from rebalance_sim.engine.streams.groups import KEYS, collected, join_key, missing_topic, with_tasks
@@ -35,16 +37,21 @@ from rebalance_sim.kafka.simulation.streams_rollouts import (
     simulate_streams_group,
 )
 from rebalance_sim.releases import STREAMS_ASSIGNORS, KafkaVersion, StreamsGroupRules, StreamsRules
-from rebalance_sim.tables import COSTS, STREAMS_MEMBERS, SUBTOPOLOGIES, struct
+from rebalance_sim.tables import ADVICE, COSTS, STREAMS_MEMBERS, SUBTOPOLOGIES, struct
 
 ASSUMED_OF_ROLLOUTS = (
     "a task of a streams group is available as soon as a member has it: restoring its state takes no time; processes "
     "that start have no state on their disks, but those with stores keep their ids; changelog topics exist and do not "
     "grow; groups begin in epoch 1"
 )
-_SCHEMA = struct({table.name: table.schema for table in SIMULATED})
+WITHOUT_DELAY = ("streams.initial.rebalance.delay.ms", "0")
+"""The setting of a group, in ``kafka-configs.sh --entity-type groups``, that ``advice`` tries, and its value."""
+_FILLED = (*SIMULATED, ADVICE)
+_SCHEMA = struct({table.name: table.schema for table in _FILLED})
+_EMPTY = "Empty"
+"""The state of a group without members."""
 _OLD_BROKERS = "streams groups are simulated by the rules of brokers since Kafka 4.2"
-_CLASSIC = "an application over the classic protocol is not simulated"
+CLASSIC_ROLLOUT = "an application over the classic protocol is not simulated"
 _STATIC = "static members of streams groups (group.instance.id) exist since Kafka 4.4"
 _REJECTED = "rejected_members"
 
@@ -60,10 +67,12 @@ class StreamsRollouts:
     """Groups whose timeline is recorded; None: all."""
     standby_replicas: int | None = None
     """num.standby.replicas, in place of each group's own."""
+    outputs: tuple[str, ...] = tuple(table.name for table in SIMULATED)
+    """Names of the tables to fill; ``advice`` may be one of them."""
 
     def rows(self, members: DataFrame, subtopologies: DataFrame, topics: DataFrame) -> DataFrame:
-        """Return the rows of all tables, from fitted inputs."""
-        parts = with_tasks(usable(subtopologies), usable(topics))
+        """Return the rows of all tables, from fitted members and the usable rows of the other inputs."""
+        parts = with_tasks(subtopologies, topics)
         names = ("subtopology", "stateful", "standby_replicas", "tasks", "missing", "sources")
         lost = members.groupBy(*KEYS).agg(F.count(REASON).cast("int").alias(_REJECTED))
         groups = (
@@ -80,8 +89,8 @@ class StreamsRollouts:
             for row in batch.to_pylist():
                 for name, found in self._tables(row).items():
                     rows[name] += found
-            for table in SIMULATED:
-                if rows[table.name]:
+            for table in _FILLED:
+                if table.name in self.outputs and rows[table.name]:
                     yield as_outcome(table.name, table_rows(table, rows[table.name]), _SCHEMA)
 
     def _tables(self, row: Mapping[str, Any]) -> Rows:
@@ -108,7 +117,28 @@ class StreamsRollouts:
             counts[subtopology] += 1
         rows = GroupRows(names, [each.name for each in threads], counts, STREAMS_ASSIGNORS[0], outcome)
         is_followed = self.followed is None or row["group_id"] in self.followed
-        return rows.tables(costs, happening, is_followed=is_followed)
+        tables = rows.tables(costs, happening, is_followed=is_followed)
+        if ADVICE.name in self.outputs and any(step.state == _EMPTY for step in outcome.steps):
+            tables[ADVICE.name] = self._advice(row, tables[COSTS.name])
+        return tables
+
+    def _advice(self, row: Mapping[str, Any], costs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return what it saves a group whose members have all left at some time if the first does not wait for others.
+
+        No other setting of a group saves anything: heartbeats cannot be more frequent, nor sessions shorter, than the
+        brokers' least, which are the defaults, and the coordinator rarely waits for ``streams.assignment.interval.ms``.
+        """
+        without = replace(self.without_delay(), outputs=(COSTS.name,))
+        others = without._tables(row)[COSTS.name]
+        usual, changed = (RolloutCosts(table_rows(COSTS, each), None) for each in (costs, others))
+        variation = Variation(*WITHOUT_DELAY, None, without.scenario)
+        found: list[dict[str, Any]] = advice_rows(usual, [(variation, changed)], {}).to_pylist()
+        return found
+
+    def without_delay(self) -> Self:
+        """Return the same under ``WITHOUT_DELAY``."""
+        settings = replace(self.scenario.settings, group_streams_initial_rebalance_delay_ms=0)
+        return replace(self, scenario=replace(self.scenario, settings=settings))
 
     def _unknown(self, threads: Sequence[StreamsThread], version: KafkaVersion) -> str | None:
         """Return what the scenario or the threads configure that streams groups do not have.
@@ -195,7 +225,7 @@ def _error(
 ) -> str | None:
     """Return why a group cannot be simulated."""
     if any(member["protocol"] == CLASSIC for member in members):
-        return _CLASSIC
+        return CLASSIC_ROLLOUT
     if version.streams < StreamsRules.LEAST_LOADED:
         return _OLD_BROKERS
     if not subtopologies:

@@ -10,7 +10,7 @@ from pyspark.sql import Row
 from rebalance_sim.engine.audit.finding import Confidence, Harm, Severity
 from rebalance_sim.engine.audit.ranking import NAMED_GROUPS, RankedKind, ranked_kinds
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
-from rebalance_sim.report.audits.figures import Savings, saving_texts
+from rebalance_sim.report.audits.figures import Savings, savings_of
 from rebalance_sim.report.page import Check, Level
 from rebalance_sim.report.text import count
 from rebalance_sim.tables import FINDINGS
@@ -173,7 +173,7 @@ def _affected(rows: Sequence[Row], shared: str) -> list[AffectedGroup]:
             row["members"],
             row["description"],
             "" if shared else row["recommendation"] or "",
-            saving_texts(row["saving"]),
+            savings_of(row),
             row["confidence"] == Confidence.ASSUMED,
             dict(row["settings"] or {}),
         )

@@ -17,11 +17,11 @@ from rebalance_sim.kafka.group_kinds import SHARE_TYPE
 from rebalance_sim.releases import SHARE_ASSIGNORS
 from rebalance_sim.report.assignors import assignors_table
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
-from rebalance_sim.report.audits.figures import Savings, figure_texts, saving_texts
+from rebalance_sim.report.audits.figures import Savings, figure_texts, savings_of
 from rebalance_sim.report.audits.group_past import GroupPast, past_of_groups
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.audits.ownership import Owned, OwnedPartitions, Partition, Picture, all_owners, owners
-from rebalance_sim.report.audits.reproduction import call_of, command_of, options_now
+from rebalance_sim.report.audits.reproduction import call_of, command_of, is_rollout_of_tasks, options_now
 from rebalance_sim.report.audits.restarts import Restart, restarts, settings_of_consumers
 from rebalance_sim.report.audits.shared_tasks import SharedTasks, shared_tasks
 from rebalance_sim.report.audits.topic_lags import GroupLags, TopicLags
@@ -164,6 +164,7 @@ class _Details:
         self.options = options_now(audited.run)
         of_verdict = audited.rows_by_group(VERDICTS, _OF_VERDICT, keys)
         verdicts = {key: rows[0] for key, rows in of_verdict.items()}
+        self.kinds = {key: verdict["group_kind"] for key, verdict in verdicts.items()}
         self.settings = {key: settings_of_consumers(verdict) for key, verdict in verdicts.items()}
         self.members: Mapping[GroupKey, list[Row]] = {}
         self.assigned: dict[GroupKey, dict[str, Owned]] = {}
@@ -223,17 +224,18 @@ class _Details:
 
     def _finding(self, row: Row) -> FindingView:
         reproduce = call_of if self.audited.is_of_session else command_of
+        about = row.asDict() | {"group_kind": self.kinds.get((row["cluster"], row["group_id"]))}
         return FindingView(
             row["severity"],
             row["kind"],
             row["scenario"],
             row["description"],
-            figure_texts(row["figures"]),
+            figure_texts(row["figures"], of_tasks=is_rollout_of_tasks(about)),
             row["recommendation"] or "",
             tuple(_property(name, value) for name, value in (row["settings"] or {}).items()),
-            saving_texts(row["saving"]),
+            savings_of(row),
             row["confidence"],
-            reproduce(row.asDict(), self.options),
+            reproduce(about, self.options),
         )
 
     def _cautions(self, row: GroupRow) -> Iterator[str]:

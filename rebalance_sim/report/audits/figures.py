@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from pyspark.sql import Row
+
+from rebalance_sim.engine.simulation.streams_groups import WITHOUT_DELAY
 from rebalance_sim.kafka.simulation.latencies import LATENCIES
 from rebalance_sim.report.text import count, seconds
 from rebalance_sim.wording import duration, plural_of
@@ -25,6 +28,14 @@ _NOUNS = {
     "unowned": ("partition downtime", "partition downtime"),
 }
 """By figure, the noun of what is saved; other figures are shown by their names."""
+_NOUNS_OF_TASKS = {
+    "max_unowned": ("downtime of the worst task", "downtime of the worst task"),
+    "mean": ("mean downtime per task", "mean downtime per task"),
+    "moved": ("task move", "task moves"),
+    "rebalances": ("epoch", "epochs"),
+    "unowned": ("downtime of tasks", "downtime of tasks"),
+}
+"""The same of the rollout of a streams group."""
 
 
 EVIDENCE = {
@@ -85,6 +96,7 @@ EVIDENCE = {
     "events": "events",
     "rebalances": "rebalances",
     "epochs": "epochs",
+    "stable_ms": "time from the first event until it is stable",
     "storms": "rebalance storms",
     "failed": "failed consumers",
     "moved": "partition moves",
@@ -143,6 +155,15 @@ EVIDENCE = {
     if not latency.other_phase
 }
 """What the figures of findings are, in the order in which they are shown."""
+EVIDENCE_OF_TASKS = {
+    "partitions": "tasks",
+    "moved": "task moves",
+    "unowned_ms": "time in which no thread has a task, all tasks together",
+    "mean_ms": "time in which no thread has a task, mean",
+    "p99_ms": "time in which no thread has a task, p99",
+    "max_ms": "time in which no thread has a task, max",
+}
+"""What figures about the rollout of a streams group are."""
 _SHARES = ("share", "shared")
 _AGES = ("behind_ms", "drained_ms", "commit_age_ms", "elapsed_ms")
 _LEAST_SAVED_MS = 100
@@ -156,40 +177,48 @@ class Savings(NamedTuple):
     costs: tuple[str, ...] = ()
 
 
-def saving_texts(saving: Mapping[str, float] | None) -> Savings:
-    r"""Return what a recommendation saves, and what it costs.
+def saving_texts(saving: Mapping[str, float] | None, *, of_tasks: bool = False) -> Savings:
+    r"""Return what a recommendation saves, and what it costs; ``of_tasks`` in the rollout of a streams group.
 
     >>> saving_texts({"unowned_ms_saved": 1500.0, "moved_saved": -2.0, "share": 0.5, "p99_unowned_ms_saved": -46.0})
     Savings(gains=('1.5 s less partition downtime (50 %)',), costs=('2 more partition moves',))
     """
     given = {name: value for name, value in (saving or {}).items() if not _is_noise(name, value)}
-    share = given.pop("share", None)
-    gains = [_saved(name, value) for name, value in given.items() if value > 0]
+    share, nouns = given.pop("share", None), _NOUNS | _NOUNS_OF_TASKS if of_tasks else _NOUNS
+    gains = [_saved(name, value, nouns) for name, value in given.items() if value > 0]
     if gains and share:
         gains[0] += f" ({100 * share:.0f} %)"
-    return Savings(tuple(gains), tuple(_saved(name, value) for name, value in given.items() if value < 0))
+    return Savings(tuple(gains), tuple(_saved(name, value, nouns) for name, value in given.items() if value < 0))
+
+
+def savings_of(finding: Row) -> Savings:
+    """Return what a row of ``findings`` recommends saves, and what it costs."""
+    return saving_texts(finding["saving"], of_tasks=WITHOUT_DELAY[0] in (finding["settings"] or ()))
 
 
 def _is_noise(name: str, value: float) -> bool:
     return name.endswith(f"_ms{_SAVED}") and abs(value) < _LEAST_SAVED_MS
 
 
-def figure_texts(figures: Mapping[str, float] | None) -> tuple[tuple[str, str], ...]:
+def figure_texts(figures: Mapping[str, float] | None, *, of_tasks: bool = False) -> tuple[tuple[str, str], ...]:
     """Return figures by name as texts, with what they are and their units, in the same order for all findings.
+
+    ``of_tasks`` are those about the rollout of a streams group.
 
     >>> figure_texts({"mean_ms": 1500.0, "moved": 7.0, "members": 3.0})
     (('members', '3'), ('partition moves', '7'), ('downtime per partition, mean', '1.5 s'))
     """
     places = {name: place for place, name in enumerate(EVIDENCE)}
     ordered = sorted((figures or {}).items(), key=lambda figure: (places.get(figure[0], len(places)), figure[0]))
-    return tuple((EVIDENCE.get(name, _name(name)), _value(name, value)) for name, value in ordered)
+    known = EVIDENCE | EVIDENCE_OF_TASKS if of_tasks else EVIDENCE
+    return tuple((known.get(name, _name(name)), _value(name, value)) for name, value in ordered)
 
 
-def _saved(name: str, value: float) -> str:
+def _saved(name: str, value: float, nouns: Mapping[str, tuple[str, str]]) -> str:
     figure = name.removesuffix(_SAVED)
     amount = _value(figure, abs(value))
     is_time = figure.endswith("_ms")
-    one, several = _NOUNS.get(figure.removesuffix("_ms"), (_name(figure), _name(figure)))
+    one, several = nouns.get(figure.removesuffix("_ms"), (_name(figure), _name(figure)))
     change = ("less" if value > 0 else "more") if is_time else ("fewer" if value > 0 else "more")
     return f"{amount} {change} {plural_of(int(abs(value)), one, several)}"
 

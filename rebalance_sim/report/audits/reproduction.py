@@ -8,11 +8,13 @@ from pyspark.sql import Row
 
 from rebalance_sim.defaults import AUTO, CLUSTER, SCENARIO
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun
+from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.releases import OFFSETS_PARTITIONS
 
 _BROKERS = ("kafka_version", "scala_version", "client_version", "clusters")
 _RULES = ("assignors", *_BROKERS, "offsets_partitions")
-_TABLES = ("topics", "members", "offsets", "records", "partitions_after", "clusters")
+_OF_STREAMS = ("streams_members", "subtopologies")
+_TABLES = ("topics", "members", "offsets", "records", "partitions_after", "clusters", *_OF_STREAMS)
 _DEFAULTS = {"format": AUTO, "offsets_partitions": OFFSETS_PARTITIONS}
 """Defaults of options that are not empty; an option with its default is left out."""
 _COMMAND = "rebalance-sim"
@@ -38,6 +40,8 @@ def options_now(run: RecordedRun) -> dict[str, Any]:
 def command_of(finding: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     """Return the command that reproduces a finding, from a row of ``findings`` and the options of the audit.
 
+    The row may have the ``group_kind`` of its verdict.
+
     >>> tie = {"family": "elections", "kind": "election-tie", "scenario": None, "cluster": "eu", "group_id": "my group"}
     >>> command_of(tie, {"members": "out/fleet/members", "out": "out"})
     "rebalance-sim explain election --members out/fleet/members --cluster eu --group 'my group'"
@@ -51,6 +55,7 @@ def command_of(finding: Mapping[str, Any], options: Mapping[str, Any]) -> str:
         tables, rules = given("topics", "members", "format"), given("seed", *_RULES)
         return ["simulate", *tables, *scenario, *_named("follow", group), *rules, "--out", "simulated"]
 
+    scenario = _named("scenario", str(options.get("scenario") or SCENARIO))
     match "balance" if finding["kind"] in _OF_LAG else finding["family"]:
         case "elections":
             named = [*_named("cluster", finding["cluster"]), *_named("group", group)]
@@ -58,10 +63,11 @@ def command_of(finding: Mapping[str, Any], options: Mapping[str, Any]) -> str:
         case "balance":
             tables = given("topics", "members", "offsets", "format")
             parts = ["assign", *tables, "--strategy", "all", *given(*_RULES), "--out", "assigned"]
+        case "rollouts" if is_rollout_of_tasks(finding):
+            tables, rules = given(*_OF_STREAMS, "topology", "topics", "format"), given("settings", "seed", *_BROKERS)
+            parts = ["streams", *tables, *scenario, *_named("timeline", group), *rules, "--out", "simulated"]
         case "rollouts":
-            parts = simulated(
-                *_named("scenario", str(options.get("scenario") or SCENARIO)), "--advice", *given("settings")
-            )
+            parts = simulated(*scenario, "--advice", *given("settings"))
         case "migration" if finding["scenario"] == _MIGRATION:
             parts = simulated("--scenario", _MIGRATION)
         case "keys":
@@ -70,6 +76,11 @@ def command_of(finding: Mapping[str, Any], options: Mapping[str, Any]) -> str:
             named = [*_named("runs", str(options.get("out") or "")), *_named("groups", group)]
             parts = ["report", *named, "--out", "page"]
     return pasted([_COMMAND, *parts])
+
+
+def is_rollout_of_tasks(finding: Mapping[str, Any]) -> bool:
+    """Return whether a finding with the ``group_kind`` of its verdict is about the rollout of a streams group."""
+    return finding["family"] == "rollouts" and finding.get("group_kind") == GroupKind.STREAMS_GROUP
 
 
 def miss_command(miss: Mapping[str, Any] | Row, run: RecordedRun) -> str:
@@ -119,13 +130,17 @@ def call_of(finding: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     release = options.get("kafka_version")
     version = "clusters" if options.get("clusters") else repr(release) if release else ""
     rules = f", kafka_version={version}" if version else ""
+    played = repr(options.get("scenario", SCENARIO))
     match finding["family"]:
         case "elections":
             return f"explain_election({rows}{rules})"
         case "balance":
             return f"show({rows}.transform(compare(topics{rules})))"
+        case "rollouts" if is_rollout_of_tasks(finding):
+            tables = "streams_members, subtopologies, topics"
+            return f"show(simulate_streams({tables}, {played}, followed=[{group!r}]{rules}).timeline, {group!r})"
         case "rollouts":
-            return f"show({rows}.transform(timeline({options.get('scenario', SCENARIO)!r}, topics{rules})))"
+            return f"show({rows}.transform(timeline({played}, topics{rules})))"
         case "keys":
             return "show(records.transform(partition(topics)).transform(partition_load(topics)))"
         case _:

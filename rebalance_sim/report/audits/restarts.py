@@ -1,25 +1,26 @@
 """The next rollout of some groups: what it costs as it is and under other settings, and how it goes."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.changes import as_kafka_names_them, change_of, most_saved, usable_advice
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.rollouts import KINDS
 from rebalance_sim.engine.audit.turning_points import about
+from rebalance_sim.engine.simulation.streams_groups import WITHOUT_DELAY
 from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.kafka.clients.library import ASSIGNORS
-from rebalance_sim.kafka.group_kinds import SHARE_TYPE, as_consumers_name_them
+from rebalance_sim.kafka.group_kinds import GroupKind, as_consumers_name_them
 from rebalance_sim.kafka.simulation.latencies import BY_SETTING, ranges_in_words
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.page import CellType, Column, Rollout, Table, counts
-from rebalance_sim.report.timelines import SHOWN_STEPS, STEPS, Played, cost_note, rollout
+from rebalance_sim.report.timelines import OF_CONSUMERS, SHOWN_STEPS, STEPS, Nouns, Played, cost_note, rollout
 from rebalance_sim.tables import ADVICE, COSTS
 
 FOLLOWED_GROUPS = 12
@@ -34,8 +35,11 @@ _ROLLOUT_KINDS = {kind.name for kind in KINDS if kind.severity is not Severity.N
 Setting = tuple[str, str]
 _OF_STEPS = ("cluster", "group_id", "number", "at_ms", "kind", "member_id", "state", "partitions")
 """Columns of ``timeline`` that are drawn."""
-_EPOCH = "epoch"
-"""What ``rebalances`` counts of share groups; nobody waits for others there."""
+_IN_EPOCHS = {
+    GroupKind.SHARE: (Nouns("epoch"), "no member has a partition"),
+    GroupKind.STREAMS_GROUP: (Nouns("epoch", "task"), "no thread has a task, not counting the time to restore state"),
+}
+"""By kind of group in which nobody waits for others: what its costs count, and what downtime is."""
 _TIMES = ("unowned_ms", "p99_unowned_ms", "max_unowned_ms")
 
 
@@ -65,7 +69,7 @@ def restarts(
     saved = [f"{name}_saved" for name in (*_TIMES, "moved")]
     of_advice = ("setting", "value", "rebalances", "unowned_ms", "fails", "at_longest", *saved)
     advice = audited.rows_by_group(ADVICE, of_advice, keys)
-    changes = {row.key: _Changes.of(advice[row.key], verdicts.get(row.key), row.type) for row in rows}
+    changes = {row.key: _Changes.of(advice[row.key], verdicts.get(row.key)) for row in rows}
     simulated = {key: row for key, row in costs.items() if row["error"] is None}
     worst_rollouts_first = sorted(rows, key=lambda row: _ROLLOUT_KINDS.isdisjoint(row.kinds))
     followed = [row.key for row in worst_rollouts_first if row.key in simulated and _is_followed(row, named)]
@@ -77,7 +81,7 @@ def restarts(
             _summary(row, changes[key]),
             _costs_table(row, changes[key]),
             _ranges_table(row, changes[key].advice),
-            _rollout(key, row, changes[key].counted, drawn[key], played)
+            _rollout(key, row, changes[key].nouns, drawn[key], played)
             if key in drawn and (key, None) in played
             else None,
         )
@@ -108,19 +112,19 @@ class _Changes:
     """The setting that pays, as the audit judged it."""
     turns: Mapping[str, int | None] | None = None
     """The assumed latencies on which that depends; None if they were not varied."""
-    counted: str = "rebalance"
-    """The noun of what ``rebalances`` counts."""
+    nouns: Nouns = OF_CONSUMERS
+    downtime: str = ""
+    """What downtime is, of a group in which nobody waits for others; empty of others."""
 
     @classmethod
-    def of(cls, advice: Sequence[Row], verdict: Row | None, group_type: str | None) -> "_Changes":
-        if group_type == SHARE_TYPE:
-            return cls((), {}, (), counted=_EPOCH)
+    def of(cls, advice: Sequence[Row], verdict: Row | None) -> "_Changes":
         order = sorted(advice, key=most_saved)
         if verdict is None:
             return cls(order, {}, ())
+        words = _IN_EPOCHS.get(verdict["group_kind"], (OF_CONSUMERS, ""))
         best = next((row for row in order if change_of(row) == verdict["rollout_setting"]), None)
         impossible = verdict["impossible_settings"] or ()
-        return cls(order, settings_of_consumers(verdict), impossible, best, verdict["rollout_turns"])
+        return cls(order, settings_of_consumers(verdict), impossible, best, verdict["rollout_turns"], *words)
 
     def is_recommended(self, row: Row) -> bool:
         recommended = self.recommended.get(row["setting"])
@@ -160,22 +164,34 @@ def _played(rules: Audit, drawn: Mapping[GroupKey, Sequence[Row]]) -> dict[tuple
     members = rules.members_of(groups[None])
     found: defaultdict[tuple[GroupKey, Setting | None], list[Row]] = defaultdict(list)
     for setting, names in groups.items():
-        steps = rules.timeline(where_in(members, "group_id", names), setting)
-        for row in where_in(steps, "kind", STEPS).select(*_OF_STEPS).collect():
-            if row["number"] < 100 * SHOWN_STEPS:
-                found[(row["cluster"], row["group_id"]), setting].append(row)
+        for steps in _timelines(rules, where_in(members, "group_id", names), names, setting):
+            for row in where_in(steps, "kind", STEPS).select(*_OF_STEPS).collect():
+                if row["number"] < 100 * SHOWN_STEPS:
+                    found[(row["cluster"], row["group_id"]), setting].append(row)
     return {key: sorted(rows, key=lambda row: row["number"])[:SHOWN_STEPS] for key, rows in found.items()}
+
+
+def _timelines(
+    rules: Audit, members: DataFrame, groups: Collection[str], setting: Setting | None
+) -> Iterator[DataFrame]:
+    """Yield the steps of groups of consumers and share groups, and those of streams groups."""
+    if setting != WITHOUT_DELAY:
+        yield rules.timeline(members, setting)
+    if setting in (None, WITHOUT_DELAY):
+        of_streams = rules.streams_timeline(groups, setting)
+        if of_streams is not None:
+            yield of_streams
 
 
 def _rollout(
     key: GroupKey,
     cost: Row,
-    counted: str,
+    nouns: Nouns,
     drawn: Sequence[Row],
     played: Mapping[tuple[GroupKey, Setting | None], list[Row]],
 ) -> Rollout:
     partitions = max(cost["partitions"] or 0, 1)
-    alternatives = [Played(AS_IT_IS.capitalize(), played[key, None], cost_note(cost, counted))]
+    alternatives = [Played(AS_IT_IS.capitalize(), played[key, None], cost_note(cost, nouns))]
     for row in drawn:
         steps = played.get((key, (row["setting"], row["value"])))
         if steps:
@@ -185,18 +201,18 @@ def _rollout(
                 "partitions": partitions,
                 "moved": cost["moved"] - (row["moved_saved"] or 0),
             }
-            alternatives.append(Played(change_of(row), steps, cost_note(costs)))
+            alternatives.append(Played(change_of(row), steps, cost_note(costs, nouns)))
     return rollout("Step by step", key[1], alternatives)
 
 
 def _costs_table(cost: Row, changes: _Changes) -> Table:
-    partitions = max(cost["partitions"] or 0, 1)
+    partitions, nouns = max(cost["partitions"] or 0, 1), changes.nouns
     head = (
         Column("setting"),
-        *counts(f"{changes.counted}s"),
-        *(Column(f"downtime per partition: {name} s", CellType.SECONDS) for name in ("mean", "p99", "max")),
+        *counts(f"{nouns.change}s"),
+        *(Column(f"downtime per {nouns.part}: {name} s", CellType.SECONDS) for name in ("mean", "p99", "max")),
         Column("downtime saved", CellType.SHARE),
-        *counts("partition moves"),
+        *counts(f"{nouns.part} moves"),
         Column(""),
     )
     state = "" if cost["stable"] else "not stable"
@@ -264,12 +280,14 @@ def _range(turns: Mapping[str, int | None], advice: Sequence[Row]) -> str:
 
 def _summary(cost: Row, changes: _Changes) -> str:
     """Return what happens in the next rollout, and what would help."""
-    sentences = [f"As it is: {cost_note(cost, changes.counted)}."]
+    sentences = [f"As it is: {cost_note(cost, changes.nouns)}."]
     if cost["failure"]:
         sentences.append(f"It fails: {cost['failure']}.")
     best = changes.best
-    if changes.counted == _EPOCH:
-        sentences.append("Downtime is the time in which no member has a partition. No other settings are tried.")
+    if changes.downtime:
+        sentences.append(f"Downtime is the time in which {changes.downtime}.")
+    if changes.downtime and not changes.advice:
+        sentences.append("No other settings are tried.")
     elif best is None:
         sentences.append("No other setting that the group can use pays off with the assumed latencies.")
     else:

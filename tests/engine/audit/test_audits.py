@@ -32,8 +32,8 @@ from rebalance_sim.tables import (
     OUTPUTS,
     VERDICTS,
 )
+from tests.support.audited_fleet import KINDS_OF_STREAMS, Rows, write_fleet
 from tests.support.audited_fleet import MEMBERS as FLEET
-from tests.support.audited_fleet import Rows, write_fleet
 from tests.support.rows import table
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -58,7 +58,7 @@ ALSO = {
     "rollout-fails": {"rollout-downtime", "migration-fails"},
     "rollout-unstable": {"rebalance-storm", "rollout-downtime"},
     "shared-instance-id": {"rollout-fails", "migration-fails"},
-    "warm-ups-follow": {"no-standby-replicas"},
+    "warm-ups-follow": {"no-standby-replicas", "other-kind-of-group"},
 }
 """Further findings about the group of a kind, which are right as well."""
 SEEN = (COMMITS, LAG_TREND, LAST_HOUR, OWNED_NOW, TOPIC_OWNERS, *FACTS_OF_CONNECT, *FACTS_OF_STREAMS)
@@ -105,7 +105,8 @@ def test_every_kind_is_found_in_its_group_and_no_other(audited: Audited) -> None
     others = ("healthy-streams", "healthy-streams-group", "healthy-share", "healthy-sharing")
     notes = {name: {"other-kind-of-group"} for name in others}
     assert {name: audited.kinds(name) for name in healthy} == {name: notes.get(name, set()) for name in healthy}
-    assert audited.verdicts.keys() == with_group | healthy
+    assert {name: audited.kinds(name) for name in KINDS_OF_STREAMS} == {k: {v} for k, v in KINDS_OF_STREAMS.items()}
+    assert audited.verdicts.keys() == with_group | healthy | KINDS_OF_STREAMS.keys()
     assert len(audited.verdicts) >= 40
 
 

@@ -31,6 +31,7 @@ from tests.engine.audit.test_audits import BY_LAG, DOCS, ELSEWHERE, KINDS, Audit
 from tests.support.audited_fleet import (
     CONNECTORS,
     FOLLOWED,
+    KINDS_OF_STREAMS,
     OFFSETS,
     ROLES,
     STREAMS_MEMBERS,
@@ -130,7 +131,9 @@ def remedied(spark: SparkSession, audited: Audited, tmp_path_factory: pytest.Tem
     tables["streams-members"] = caught_up(spark, STREAMS_MEMBERS, tables["subtopologies"])
     spark.sparkContext.addPyFile(str(BY_LAG))
     folder = tmp_path_factory.mktemp("remedies") / "after"
-    return Audited(spark, folder, "--assignors", f"{BY_LAG.stem}:ByLag", **tables)
+    # What is recommended for streams groups, as a setting of all of them.
+    of_streams = ["--settings", "group_streams_initial_rebalance_delay_ms=0"]
+    return Audited(spark, folder, "--assignors", f"{BY_LAG.stem}:ByLag", *of_streams, **tables)
 
 
 def _with_delay(settings: Mapping[str, str]) -> Rows:
@@ -218,6 +221,7 @@ def test_following_the_recommendations_of_the_fleet_removes_its_findings(audited
     assert recommending - FORESEEN.keys() - ELSEWHERE - {case.kind for case in CASES} <= kinds
     assert kinds <= remedied.verdicts.keys()
     assert [kind for kind in kinds if kind in remedied.kinds(kind)] == []
+    assert [group for group, kind in KINDS_OF_STREAMS.items() if kind in remedied.kinds(group)] == []
 
 
 def test_kinds_without_a_remedy_recommend_nothing(audited: Audited) -> None:
@@ -239,7 +243,7 @@ def test_recommendations_name_settings_of_the_groups_own_library(audited: Audite
     for member in TABLES["members"]:
         libraries[member["group_id"]] |= set((member.get("client_library") or "java").split(";"))
     wrong = []
-    for row in (row for row in audited.findings if row["family"] != "tasks"):
+    for row in (row for row in audited.findings if row["group_id"] not in SHARING):
         own = {name for library in libraries[row["group_id"]] for name in OWN_NAMES[library]}
         prefix = SETTINGS_PREFIX.get(audited.verdicts[row["group_id"]]["group_kind"], "")
         said = {
@@ -258,7 +262,8 @@ def page(findings: Iterable[Any]) -> str:
     said: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for row in sorted(findings, key=lambda row: row["group_id"]):
         case, text = known.get(row["group_id"]), row["recommendation"]
-        is_about = row["kind"] == case.kind if case else row["kind"] == row["group_id"]
+        kind = KINDS_OF_STREAMS.get(row["group_id"], row["group_id"])
+        is_about = row["kind"] == (case.kind if case else kind)
         if is_about and text:
             members = "sink connectors" if case and case.group_kind == SINK else case.library if case else "any library"
             members = SHARING.get(row["group_id"], members)

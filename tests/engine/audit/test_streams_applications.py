@@ -95,7 +95,7 @@ def test_nothing_is_recommended_if_no_state_would_be_restored(found: Found, grou
 
 
 def test_the_only_process_cannot_be_replaced(found: Found) -> None:
-    assert kinds_of(found, "one-process") <= {"warm-ups-follow"}
+    assert kinds_of(found, "one-process") <= {"warm-ups-follow", "other-kind-of-group"}
 
 
 def test_imbalanced_threads_and_what_the_next_rebalance_does(found: Found) -> None:
