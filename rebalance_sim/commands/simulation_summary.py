@@ -77,13 +77,15 @@ def _lines_of(row: Mapping[str, Any], prefix: str) -> list[str]:
 def _rebalances(row: Row | Mapping[str, Any]) -> str:
     """Return the number of rebalances, and that of the epochs of share groups, which are none.
 
-    >>> _rebalances({"rebalances": 5, "epochs": 2}), _rebalances({"rebalances": 2, "epochs": 2})
-    ('3 rebalances, 2 epochs of share groups', '2 epochs')
+    >>> _rebalances({"rebalances": 5, "epochs": 2}), _rebalances({"rebalances": 0, "epochs": 0})
+    ('3 rebalances, 2 epochs of share groups', '0 epochs')
+    >>> _rebalances({"rebalances": 0, "epochs": None})
+    '0 rebalances'
     """
-    epochs = row["epochs"] or 0
-    others = (row["rebalances"] or 0) - epochs
-    if not epochs:
-        return plural(others, "rebalance")
+    epochs, rebalances = row["epochs"], row["rebalances"] or 0
+    if epochs is None:
+        return plural(rebalances, "rebalance")
+    others = rebalances - epochs
     counted = plural(epochs, "epoch")
     return f"{plural(others, 'rebalance')}, {counted} of share groups" if others else counted
 

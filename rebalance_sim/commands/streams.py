@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections import Counter
+from dataclasses import replace
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -91,7 +92,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
     assumed = _assumed(tables[STREAMS_BALANCE.name], source.members, options)
     if scenario is not None:
         run.count_rows(STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[STEPS])
-        assumed += [*simulation_assumptions(scenario), ASSUMED_OF_ROLLOUTS]
+        # The session timeout of consumers is none of streams groups.
+        used = replace(scenario, consumers=replace(scenario.consumers, session_timeout_ms=None))
+        assumed += [*simulation_assumptions(used), ASSUMED_OF_ROLLOUTS]
     run.assumptions = [*source.assumptions, *untested_releases(clusters), *assumed]
     run.finish()
     balance = tables[STREAMS_BALANCE.name]
