@@ -195,8 +195,8 @@ TIERS = (
     ),
     Tier(
         "a Connect cluster on a broker",
-        1.0,
-        ("tests/real/test_connect_clusters.py",),
+        2.0,
+        ("tests/real/test_connect_clusters.py", "tests/real/test_mirror_maker.py"),
         (
             *(*_CLUSTERS, "rebalance_sim/kafka/connect/", "rebalance_sim/sources/connect/"),
             *("rebalance_sim/engine/connect/", "rebalance_sim/kafka/wire/connect_protocol.py"),
