@@ -249,6 +249,30 @@ class ConnectRules(IntEnum):
     """With a delay of 0, what is lost is assigned at once (3.5.2, 3.6.1)."""
 
 
+class MirrorRules(IntEnum):
+    """The rules by which MirrorMaker 2's connectors select what they replicate, and divide it among their tasks.
+
+    Each adds to those before it.
+    """
+
+    RANGES = 0
+    """A task replicates partitions that follow each other (2.4)."""
+    IN_TURN = 1
+    """Partitions are given to the tasks in turn; connectors that are to emit nothing have no tasks (2.5)."""
+    EXCLUDED = 2
+    """What is not replicated is in ``topics.exclude`` and ``groups.exclude``, or still in ``.blacklist`` (2.7)."""
+    SEPARATED = 3
+    """Topics are internal, too, if the separator of remote topics is before ``internal`` (3.1)."""
+    COMMITTED = 4
+    """Checkpoints are only of groups that have committed offsets of a replicated topic (3.4.1)."""
+    SET_OF_GROUPS = 5
+    """Groups are divided in the order of a set; internal topics can keep their separator where remote topics have
+    another one (3.6)."""
+    OWN_INTERNAL = 6
+    """Internal are Kafka's topics and MirrorMaker's own, and not those of Connect or of users; others are excluded by
+    default. Heartbeats topics can be left out; ``.blacklist`` is ignored (4.0)."""
+
+
 class StreamsRules(IntEnum):
     """The rules of ``streams-sticky``, the task assignor of streams groups (KIP-1071)."""
 
@@ -326,6 +350,8 @@ class KafkaVersion:
     share_groups: ShareGroupRules
     connect: ConnectRules
     """Of the leader of a Connect cluster: its workers are clients."""
+    mirror: MirrorRules
+    """Of MirrorMaker 2 (KIP-382, since 2.4)."""
     streams_assignors: tuple[str, ...]
     """Names of the assignors of its streams groups (KIP-1071)."""
     streams: StreamsRules
@@ -407,6 +433,7 @@ RULE_CHANGES = (
             "share": ShareRules.ALL_PARTITIONS,
             "share_groups": ShareGroupRules.EARLY_ACCESS,
             "connect": ConnectRules.EAGER,
+            "mirror": MirrorRules.RANGES,
             "streams_assignors": (),
             "streams": StreamsRules.TASK_PAIRS,
             "streams_groups": StreamsGroupRules.KIP_1071,
@@ -427,6 +454,7 @@ RULE_CHANGES = (
     RuleChange("2.4.0", "KAFKA-9184", {"connect": ConnectRules.RESETS_DELAY}),
     RuleChange("2.4.1", "KAFKA-9232", {"coordinator": CoordinatorRules.SCALA_2_4_1}),
     RuleChange("2.5.0", "KAFKA-9752, KAFKA-9801, KIP-559", {"coordinator": CoordinatorRules.SCALA_2_5}),
+    RuleChange("2.5.0", "KAFKA-9352, KAFKA-9360", {"mirror": MirrorRules.IN_TURN}),
     RuleChange("2.5.1", "KAFKA-9987", {"sticky": StickyRules.CONSTRAINED}),
     RuleChange("2.5.1", "KAFKA-9841, KAFKA-9848", {"connect": ConnectRules.GENERATIONS}),
     RuleChange("2.6.0", "default build with Scala 2.13", {"coordinator_map": MapRule.SCALA_2_13}),
@@ -435,6 +463,7 @@ RULE_CHANGES = (
     RuleChange("2.6.2", "KAFKA-10413", {"connect": ConnectRules.SEVERAL_CANDIDATES}),
     RuleChange("2.7.0", "KAFKA-10068", {"kafka_streams": KafkaStreamsRules.LAG_SENTINELS}),
     RuleChange("2.7.0", "released before the fix of 2.6.2", {"connect": ConnectRules.GENERATIONS}),
+    RuleChange("2.7.0", "KAFKA-10572", {"mirror": MirrorRules.EXCLUDED}),
     RuleChange("2.7.1", "KAFKA-10413", {"connect": ConnectRules.SEVERAL_CANDIDATES}),
     RuleChange("2.8.0", "KAFKA-10497, pull request 9952", {"coordinator": CoordinatorRules.SCALA_2_8}),
     RuleChange("2.8.0", "KIP-671", {"streams_protocol": 9}),
@@ -451,6 +480,7 @@ RULE_CHANGES = (
     RuleChange("3.0.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.1.0", "released before the fix of 3.0.1", {"rebalancing_offsets_expire": True}),
     RuleChange("3.1.0", "KAFKA-12648", {"kafka_streams": KafkaStreamsRules.KNOWN_TASKS}),
+    RuleChange("3.1.0", "KIP-690", {"mirror": MirrorRules.SEPARATED}),
     RuleChange("3.1.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.2.0", "KIP-814", {"coordinator": CoordinatorRules.SCALA_3_2}),
     RuleChange(
@@ -466,6 +496,7 @@ RULE_CHANGES = (
     RuleChange("3.4.0", "KAFKA-12495", {"connect": ConnectRules.BALANCED}),
     RuleChange("3.4.0", "KIP-792", {"subscription_generation": True}),
     RuleChange("3.4.1", "KAFKA-14639", {"sticky": StickyRules.CLAIM_GENERATIONS}),
+    RuleChange("3.4.1", "KAFKA-14837", {"mirror": MirrorRules.COMMITTED}),
     RuleChange(
         "3.5.0", "KIP-881, KAFKA-14451, KAFKA-14452, KAFKA-14891", {"rack_aware": True, "range_walk": RangeWalk.KNOWN}
     ),
@@ -473,6 +504,7 @@ RULE_CHANGES = (
     RuleChange("3.5.2", "pull request 14149", {"kafka_streams": KafkaStreamsRules.OWNED_STANDBYS}),
     RuleChange("3.5.2", "KAFKA-15693", {"connect": ConnectRules.WITHOUT_DELAY}),
     RuleChange("3.6.0", "KIP-925", {"kafka_streams": KafkaStreamsRules.RACKS}),
+    RuleChange("3.6.0", "KAFKA-15139, KIP-949", {"mirror": MirrorRules.SET_OF_GROUPS}),
     RuleChange("3.6.0", "released before the fix of 3.5.2", {"connect": ConnectRules.BALANCED}),
     RuleChange("3.6.1", "KAFKA-15693", {"connect": ConnectRules.WITHOUT_DELAY}),
     RuleChange("3.7.0", "KIP-848", {"server_assignors": SERVER_ASSIGNORS}),
@@ -484,6 +516,7 @@ RULE_CHANGES = (
     RuleChange("4.0.0", "KAFKA-17710", {"server_uniform": ServerUniformRules.BALANCED_TOPICS}),
     RuleChange("4.0.0", "KIP-1030", {"linger_ms": 5}),
     RuleChange("4.0.0", "KIP-932", {"share_assignors": SHARE_ASSIGNORS}),
+    RuleChange("4.0.0", "KAFKA-17200, KAFKA-17529, KAFKA-17534", {"mirror": MirrorRules.OWN_INTERNAL}),
     RuleChange("4.0.1", "KAFKA-18688", {"server_uniform": ServerUniformRules.KEPT_EXTRAS}),
     RuleChange("4.0.1", "KAFKA-18687", {"consumer_groups": ConsumerGroupRules.TOPICS_AT_UPGRADE}),
     RuleChange("4.0.2", "KAFKA-19449", {"reclaims_revoked": True}),

@@ -1740,6 +1740,11 @@ CONNECTORS = Table(
         *_OF_GROUP,
         Column("connector", STRING, "name of the connector", required=True),
         Column("tasks", INT, "number of its tasks, 0 or more", required=True),
+        Column(
+            "config",
+            MapType(STRING, STRING),
+            "its configuration, from which the tasks of MirrorMaker 2's connectors are predicted; null if unknown",
+        ),
     ),
 )
 
@@ -1803,6 +1808,27 @@ TASK_ASSIGNMENTS = Table(
         Column("downtime_ms", LONG, "time during which no worker runs it"),
     ),
 )
+
+MIRROR_TASKS = Table(
+    "mirror_tasks",
+    "One row per partition, or consumer group, that a task of a connector of MirrorMaker 2 replicates, and one per "
+    "connector whose tasks are not predicted.",
+    (
+        *_OF_GROUP,
+        _CONNECTOR,
+        Column("tasks_max", INT, "the most tasks of the connector: tasks.max, or what the scenario configures"),
+        Column("task", INT, "number of the task"),
+        Column("topic", STRING, "topic of the source cluster, of a task of a `MirrorSourceConnector`"),
+        Column("partition", INT, "partition of the topic"),
+        Column("consumer_group", STRING,
+               "consumer group of the source cluster, of a task of a `MirrorCheckpointConnector`"),
+        Column("worker", STRING, "worker that runs the task at the end; null if none does"),
+        Column("certain", BOOLEAN,
+               "whether the task depends neither on the order in which the source cluster's brokers list topics or "
+               "groups, nor on the workers' release of Java"),
+        Column("error", STRING, "why the tasks of the connector are not predicted; null if they are"),
+    ),
+)  # fmt: skip
 
 CONNECT_ADVICE = Table(
     "connect_advice",
@@ -1998,7 +2024,7 @@ OUTPUTS = {
         *(CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),
         *(FINDINGS, VERDICTS, NEWS),
-        *(CONNECT_COSTS, CONNECT_REBALANCES, TASK_ASSIGNMENTS, CONNECT_ADVICE),
+        *(CONNECT_COSTS, CONNECT_REBALANCES, TASK_ASSIGNMENTS, MIRROR_TASKS, CONNECT_ADVICE),
         *(STREAMS_TASKS, STREAMS_BALANCE, STREAMS_MOVES),
         *(GENERATIONS, GENERATION_MEMBERS, EPISODES, BACKTEST, SCORE, PREVENTION, TIMINGS),
         *(MISS_TOPICS, MISS_MEMBERS, MISS_CLUSTERS),

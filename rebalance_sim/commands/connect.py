@@ -9,12 +9,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from rebalance_sim.api.connect import simulate_connect
 from rebalance_sim.commands.brokers import clusters_of, untested_releases
-from rebalance_sim.commands.connect_assumptions import MEMORY, assumed_of_workers, assumed_times
+from rebalance_sim.commands.connect_assumptions import MEMORY, MIRRORED, assumed_of_workers, assumed_times
 from rebalance_sim.commands.connect_summary import (
     shown_clusters,
     summarise_assignments,
     summarise_costs,
     summarise_delays,
+    summarise_mirror_tasks,
 )
 from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.new_runs import new_run
@@ -39,9 +40,13 @@ from rebalance_sim.tables import (
     CONNECT_COSTS,
     CONNECT_REBALANCES,
     CONNECTORS,
+    MIRROR_TASKS,
+    OFFSETS,
     REJECTS,
     TASK_ASSIGNMENTS,
+    TOPICS,
     WORKERS,
+    Table,
 )
 
 _STEPS = "scenario"
@@ -57,31 +62,48 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run = new_run(spark, "connect", options)
     source = _source(spark, run, options)
     clusters = clusters_of(options, run.read)
+    replicated = _replicated(run, options)
     played = simulate_connect(
-        source.workers, source.connectors, scenario, options.advice, kafka_version=clusters, seed=options.seed
+        source.workers,
+        source.connectors,
+        scenario,
+        options.advice,
+        kafka_version=clusters,
+        seed=options.seed,
+        source_topics=replicated.get(TOPICS),
+        source_offsets=replicated.get(OFFSETS),
     )
     run.begin()
     run.report_progress(f"playing {scenario.name if scenario else 'a rebalance'} in Connect clusters")
     names = [CONNECT_COSTS.name, CONNECT_REBALANCES.name, TASK_ASSIGNMENTS.name]
+    names += [MIRROR_TASKS.name] if replicated else []
     names += [CONNECT_ADVICE.name] if options.advice else []
     tables = {name: run.write(name, played[name]) for name in names}
     steps = [{"table": _STEPS, "row": step.row, "reason": step.reason} for step in bad_steps]
     rejected_steps = driver_rows(spark, pa.Table.from_pylist(steps, to_arrow_schema(REJECTS.schema)), REJECTS.schema)
     bad = write_rejects(run, union([played[REJECTS.name], source.rejects, rejected_steps]), options.on_bad_input)
     unread = run.number_of(source.rejects)
-    for table, rows, more in ((WORKERS, source.workers, unread), (CONNECTORS, source.connectors, 0)):
-        count = run.number_of(rows) + more
+    for table, rows in ({WORKERS: source.workers, CONNECTORS: source.connectors} | replicated).items():
+        count = run.number_of(rows) + (unread if table is WORKERS else 0)
         run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
     if scenario is not None:
         run.count_rows(_STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[_STEPS])
     run.assumptions = [*source.assumptions, *untested_releases(clusters), *assumed_of_workers(source.workers)]
-    run.assumptions += [MEMORY, *assumed_times(scenario)]
+    run.assumptions += [MEMORY, *assumed_times(scenario), *([MIRRORED] if replicated else [])]
     run.finish()
     shown = shown_clusters(tables[CONNECT_COSTS.name])
     lines = summarise_costs(tables[CONNECT_COSTS.name], tables[CONNECT_REBALANCES.name], shown)
     lines += summarise_assignments(tables[TASK_ASSIGNMENTS.name], shown)
+    if replicated:
+        lines += summarise_mirror_tasks(tables[MIRROR_TASKS.name], tables[TASK_ASSIGNMENTS.name], shown)
     lines += summarise_delays(tables[CONNECT_ADVICE.name]) if options.advice else []
     print_summary(lines + summarise_run(run))
+
+
+def _replicated(run: Run, options: Namespace) -> dict[Table, DataFrame]:
+    """Return what MirrorMaker 2 can replicate, as far as it is given."""
+    paths = {TOPICS: options.source_topics, OFFSETS: options.source_offsets}
+    return {table: run.read(table, path, options.format) for table, path in paths.items() if path}
 
 
 class Source(NamedTuple):

@@ -14,6 +14,10 @@ MEMORY = (
     "the leader of each cluster remembers what runs now; what is configured and runs nowhere is lost if a delay is "
     "pending, and new otherwise"
 )
+MIRRORED = (
+    "connectors of MirrorMaker 2 have the release of their workers, and know the topics and groups of their source "
+    "clusters that are given, and no others; the brokers there are those of --kafka-version, or of --clusters"
+)
 _UNKNOWN = {
     "max_delay_ms": (
         "the value of scheduled.rebalance.max.delay.ms",

@@ -1,6 +1,10 @@
 """What ``connect`` prints at the end of a run: the most expensive cluster first, and details of it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import cast
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
@@ -10,6 +14,8 @@ from rebalance_sim.wording import plural
 
 SHOWN = 10
 """Rows of each table that are printed."""
+_SHOWN_NAMES = 6
+"""Partitions or groups of a task that are printed."""
 
 
 def shown_clusters(costs: DataFrame) -> list[Row]:
@@ -106,6 +112,95 @@ def summarise_assignments(assignments: DataFrame, shown: Sequence[Row]) -> list[
         return []
     body = [(row["worker"] or "(none)", ", ".join(row["connectors"]), ", ".join(row["tasks"])) for row in rows]
     return [f"at the end in {shown[0]['group_id']}", Table(("worker", "connectors", "tasks"), body)]
+
+
+def summarise_mirror_tasks(tasks: DataFrame, assignments: DataFrame, shown: Sequence[Row]) -> list[Line]:
+    """Return how connectors of MirrorMaker 2 divide what they replicate, for the first shown cluster that has some."""
+    first = next((row for row in shown if not _of_cluster(tasks, row).isEmpty()), None)
+    if first is None:
+        return ["no connector of MirrorMaker 2 has a configuration that is known"]
+    running = _of_cluster(assignments, first).groupBy("connector").agg(F.count("task").alias("tasks")).collect()
+    named = F.struct("topic", "partition", "consumer_group")
+    by_task = (
+        _of_cluster(tasks, first)
+        .groupBy("connector", "tasks_max", "task", "worker", "error")
+        .agg(
+            F.count("certain").alias("items"),
+            F.count("topic").alias("partitions"),
+            F.count_if(~F.col("certain")).alias("uncertain"),
+            F.slice(F.array_sort(F.collect_list(named)), 1, _SHOWN_NAMES).alias("names"),
+        )
+        .orderBy("connector", "task")
+        .collect()
+    )
+    shares = [_MirrorShares(list(rows)) for _, rows in groupby(by_task, itemgetter("connector"))]
+    predicted = [each for each in shares if each.error is None]
+    body = [each.cells() for each in predicted]
+    header = ("connector", "tasks.max", "tasks", "divides", "per task")
+    lines: list[Line] = [f"MirrorMaker 2 in {first['group_id']}", *([Table(header, body)] if body else [])]
+    tasks_of = {row["connector"]: row["tasks"] for row in running}
+    lines += [line for each in shares for line in each.remarks(tasks_of[each.name])]
+    listed = [
+        (row["worker"] or "(none)", f"{each.name}-{row['task']}", _names(row))
+        for each in predicted
+        for row in each.rows
+    ]
+    return [*lines, *([Table(("worker", "task", "replicates"), listed[:SHOWN])] if listed else [])]
+
+
+@dataclass(frozen=True)
+class _MirrorShares:
+    """The tasks of a connector, or the only row of one whose tasks are not predicted."""
+
+    rows: Sequence[Row]
+
+    @property
+    def name(self) -> str:
+        return str(self.rows[0]["connector"])
+
+    @property
+    def error(self) -> str | None:
+        return cast(str | None, self.rows[0]["error"])
+
+    @property
+    def _items(self) -> int:
+        return sum(row["items"] for row in self.rows)
+
+    @property
+    def _divided(self) -> str:
+        return plural(self._items, "partition" if self.rows[0]["partitions"] else "consumer group")
+
+    def cells(self) -> tuple[str | int, ...]:
+        """Return the connector's row of the table."""
+        least, most = (of(row["items"] for row in self.rows) for of in (min, max))
+        per_task = str(most) if least == most else f"{least} to {most}"
+        return self.name, self.rows[0]["tasks_max"], len(self.rows), self._divided, per_task
+
+    def remarks(self, running: int) -> list[str]:
+        """Return what is unusual about the connector, which has so many tasks at the end."""
+        if self.error is not None:
+            return [f"  the tasks of {self.name} are not predicted: {self.error}"]
+        remarks, count, most = [], len(self.rows), self.rows[0]["tasks_max"]
+        if count < most:
+            remarks.append(f"  {self.name}: tasks.max is {most}, but {self._divided} make only {plural(count, 'task')}")
+        if count != running:
+            remarks.append(
+                f"  warning: {self.name} has {plural(running, 'task')}, but {count} with its configuration and what is "
+                "given: it knows other topics or groups, or will see these at its next refresh"
+            )
+        uncertain = sum(row["uncertain"] for row in self.rows)
+        if uncertain:
+            remarks.append(
+                f"  {self.name}: {uncertain} of {self._divided} may be in another task (see column certain of "
+                "mirror_tasks)"
+            )
+        return remarks
+
+
+def _names(row: Row) -> str:
+    names = [each["consumer_group"] or f"{each['topic']}-{each['partition']}" for each in row["names"]]
+    more = row["items"] - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def summarise_delays(advice: DataFrame) -> list[Line]:

@@ -426,6 +426,19 @@ def _connect(groups: OptionGroups) -> None:
     )
     add = groups.input.add_argument
     add("--connectors", default="", metavar="PATH", help="connectors table (default: the connectors that run)")
+    add(
+        "--source-topics",
+        default="",
+        metavar="PATH",
+        help="topics table of the clusters from which MirrorMaker 2 replicates, named as in source.cluster.alias: adds "
+        "which partitions each task of its connectors replicates",
+    )
+    add(
+        "--source-offsets",
+        default="",
+        metavar="PATH",
+        help="offsets table of these clusters: adds the consumer groups of each task of connectors for checkpoints",
+    )
     add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
     add(
         "--group",
@@ -851,6 +864,7 @@ JOBS = {
         (
             "--offsets-topic kafka:broker:9092 --scenario rolling-restart --advice --out out/connect",
             "--rest-output connectors.json --out out/connect",
+            "--rest-output connectors.json --source-topics out/east/topics --out out/connect",
             "--workers workers.json --connectors connectors.json --scenario rolling-restart --out out/connect",
         ),
     ),

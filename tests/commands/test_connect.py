@@ -76,6 +76,73 @@ def test_the_answer_of_the_rest_api(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "workers.json' is not the output of GET /connectors?expand=info&expand=status" in capsys.readouterr().err
 
 
+MIRROR = EXAMPLES / "mirror"
+MIRRORED = ["--source-topics", f"{MIRROR}/topics.json", "--source-offsets", f"{MIRROR}/offsets.json"]
+
+
+def test_tasks_of_mirror_maker(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The configuration comes from the REST API, or from a JSON table, where it is an object."""
+    saved = f"{MIRROR}/connectors.json"
+    assert main(["connect", "--rest-output", saved, *MIRRORED, "--out", f"{tmp_path}/rest"]) == 0
+    printed = capsys.readouterr().out
+    assert "read 2 workers, 2 connectors, 8 topics, 4 offsets; 0 rows rejected" in printed
+    assert "have the release of their workers" in printed
+    rows = spark.read.parquet(f"{tmp_path}/rest/mirror_tasks")
+    assert {row["error"] for row in rows.collect()} == {None}
+    topics = rows.where("consumer_group IS NULL").groupBy("topic").count().collect()
+    assert {row["topic"]: row["count"] for row in topics} == {
+        "orders": 8,
+        "orders.returns": 2,
+        "payments": 2,
+        "audit": 1,
+        "heartbeats": 1,
+    }
+    groups = rows.where("topic IS NULL").select("consumer_group", "task", "worker").collect()
+    assert {row["consumer_group"]: row["worker"] for row in groups}.keys() == {"billing", "shipping"}
+
+    expanded = json.loads(Path(saved).read_text())
+    connectors, workers = tmp_path / "connectors.json", tmp_path / "workers.json"
+    lines = [
+        {"group_id": "connect", "connector": name, "tasks": 4, "config": of["info"]["config"]}
+        for name, of in expanded.items()
+    ]
+    connectors.write_text("\n".join(map(json.dumps, lines)))
+    workers.write_text(json.dumps({"group_id": "connect", "member_id": "m"}))
+    tables = ["--workers", str(workers), "--connectors", str(connectors)]
+    assert main(["connect", *tables, *MIRRORED, "--out", f"{tmp_path}/tables"]) == 0
+    assert "warning: east-to-west-checkpoints has 4 tasks, but 2 with its configuration" in capsys.readouterr().out
+    same = [*(set(rows.columns) - {"worker"})]
+    assert spark.read.parquet(f"{tmp_path}/tables/mirror_tasks").select(same).exceptAll(rows.select(same)).isEmpty()
+
+
+def test_tasks_of_mirror_maker_that_are_not_predicted(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its source is another cluster, it has a filter of its own, or nothing that it selects."""
+    config = {"connector.class": "MirrorSourceConnector", "source.cluster.alias": "east"}
+    configs = {
+        "other": config | {"source.cluster.alias": "north"},
+        "own": config | {"topic.filter.class": "com.example.Filter"},
+        "nothing": config | {"topics": "order", "heartbeats.replication.enabled": "false"},
+        "checkpoints": config | {"connector.class": "MirrorCheckpoint"},
+        "sink": {"connector.class": "FileStreamSink"},
+    }
+    lines = [{"group_id": "copy", "connector": name, "tasks": 1, "config": of} for name, of in configs.items()]
+    (tmp_path / "connectors.json").write_text("\n".join(map(json.dumps, lines)))
+    tables = [*TABLES[:2], "--connectors", f"{tmp_path}/connectors.json"]
+    assert main(["connect", *tables, *MIRRORED[:2], "--out", f"{tmp_path}/out"]) == 0
+    errors = spark.read.parquet(f"{tmp_path}/out/mirror_tasks").select("connector", "error").collect()
+    assert dict(map(tuple, errors)) == {
+        "other": "the topics of its source.cluster.alias 'north' are not given",
+        "own": "topic.filter.class 'com.example.Filter' is not a class of Kafka: what it selects is unknown",
+        "nothing": "it replicates nothing of its source.cluster.alias 'east'",
+        "checkpoints": "the committed offsets of its source.cluster.alias 'east' are not given",
+    }
+    assert "the tasks of own are not predicted: topic.filter.class" in capsys.readouterr().out
+    assert main(["connect", *TABLES, *MIRRORED[:2], "--out", f"{tmp_path}/none"]) == 0
+    assert "no connector of MirrorMaker 2 has a configuration that is known" in capsys.readouterr().out
+
+
 def test_workers_without_a_table_of_connectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["connect", *TABLES[:2], "--out", f"{tmp_path}/out"]) == 0
     printed = capsys.readouterr().out

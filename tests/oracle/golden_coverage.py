@@ -36,6 +36,7 @@ def check() -> None:
     _builds_with_scala_2_12_differ()
     _every_change_of_the_assignors_changes_an_answer()
     _every_change_of_the_coordinators_changes_an_answer()
+    _every_change_of_mirror_maker_changes_an_answer()
     _generations_of_producers_differ()
     _server_side_assignors_keep_move_and_fail()
     _sticky_answers_keep_the_invariants()
@@ -75,6 +76,11 @@ def _every_change_of_the_assignors_changes_an_answer() -> None:
     for strategy, releases in (CLIENT_RULES | SERVER_RULES).items():
         for before, since in pairwise(releases[:-1]):
             assert _answers(f"{strategy}-{before}") != _answers(f"{strategy}-{since}"), (strategy, since)
+
+
+def _every_change_of_mirror_maker_changes_an_answer() -> None:
+    for before, since in (("3.0.2", "3.1.2"), ("3.4.0", "3.4.1"), ("3.5.1", "3.6.0"), ("3.9.2", "4.0.0")):
+        assert golden(f"mirror-{before}") != golden(f"mirror-{since}"), since
 
 
 def _every_change_of_the_coordinators_changes_an_answer() -> None:

@@ -19,6 +19,7 @@ from tests.oracle.kafka_streams_cases import (
 )
 from tests.oracle.kafka_streams_wire_cases import newest_version, streams_read_cases, streams_write_cases
 from tests.oracle.migration_cases import migration_cases
+from tests.oracle.mirror_cases import mirror_cases
 from tests.oracle.offsets_topic_cases import offsets_topic_cases
 from tests.oracle.oracle import (
     BUILT_IN_PARTITIONER_VERSIONS,
@@ -29,6 +30,7 @@ from tests.oracle.oracle import (
     DEFAULT_PARTITIONER_VERSIONS,
     GOLDEN_PRODUCERS,
     KAFKA_STREAMS_RELEASES,
+    MIRROR_RELEASES,
     PRODUCER_VERSIONS,
     SCALA_2_12_BUILDS,
     SERVER_RULES,
@@ -43,6 +45,7 @@ from tests.oracle.oracle import (
     connect_answers,
     coordinator_answers,
     kafka_streams_answers,
+    mirror_answers,
     scala_2_12_answers,
 )
 from tests.oracle.partitioner_cases import (
@@ -100,6 +103,7 @@ KAFKA_STREAMS_SEED, KAFKA_STREAMS_COUNT, KAFKA_STREAMS_RACKS, KAFKA_STREAMS_LEAD
     80,
 )
 CONNECT_SEED, CONNECT_COUNT = 33, 40
+MIRROR_SEED, MIRROR_COUNT = 36, 150
 STREAMS_SEED, STREAMS_COUNT, STREAMS_CALLS = 33, 300, 30
 STREAMS_RECORDS_SEED, STREAMS_RECORDS_COUNT = 34, 24
 RECONCILIATION_SEED, RECONCILIATION_COUNT = 35, 400
@@ -142,6 +146,7 @@ def main() -> None:
     _write_classic_groups_by_release()
     _write_kafka_streams()
     write_connect_clusters()
+    write_mirror_tasks()
     golden_coverage.check()
 
 
@@ -260,6 +265,14 @@ def write_connect_clusters() -> None:
     write_golden("cases-connect", cases)
     for release in CONNECT_RELEASES:
         write_golden(f"connect-{release}", connect_answers(release, cases))
+
+
+def write_mirror_tasks() -> None:
+    """Write connectors of MirrorMaker 2, for each release that changes a rule."""
+    cases = list(mirror_cases(MIRROR_SEED, MIRROR_COUNT, most_names=20))
+    write_golden("cases-mirror", cases)
+    for release in MIRROR_RELEASES:
+        write_golden(f"mirror-{release}", mirror_answers(release, cases))
 
 
 def _write_by_release(name: str, cases: list[JsonObject], by_release: Mapping[str, list[JsonObject]]) -> None:

@@ -64,6 +64,9 @@ CONNECT_RELEASES = (
     *("4.3.1", "4.4.0"),
 )
 """Releases of Connect workers: those at which the leader's rules change, and some between."""
+MIRROR_RELEASES = ("2.7.2", "2.8.2", "3.0.2", "3.1.2", "3.4.0", "3.4.1", "3.5.1", "3.6.0", "3.9.2", "4.0.0", "4.3.1")
+"""Releases of MirrorMaker 2: those at which its rules change, and some between. Kafka has not published others before
+2.7.2, nor 4.4.0."""
 _ANY = "any"
 _SCALA_COORDINATOR = "kafka-2.4-3.4"
 _COORDINATOR = "kafka-4.x"
@@ -71,6 +74,7 @@ _COORDINATOR = "kafka-4.x"
 _STREAMS_GROUPS = (4, 2)
 """The first release whose coordinator is asked about streams groups."""
 _CONNECT = "kafka-connect"
+_MIRROR = "kafka-mirror"
 _KAFKA_STREAMS = "kafka-streams"
 """Likewise, for each release whose workers or task assignors are asked."""
 _SCALA_2_12 = "kafka-scala-2.12"
@@ -155,6 +159,11 @@ def kafka_streams_answers(release: str, cases: Iterable[JsonObject]) -> list[Jso
 def connect_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
     """Return what the workers of Connect clusters of a release since 2.3 are told; it is built first."""
     return _answers(release, _built_for(release, _CONNECT), cases)
+
+
+def mirror_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return how MirrorMaker 2 of a release since 2.4 divides what it replicates; it is built first."""
+    return _answers(release, _built_for(release, _MIRROR), cases)
 
 
 def connect_rebalances_per_second(release: str, cases: Iterable[JsonObject], seconds: float) -> float:

@@ -117,6 +117,7 @@ TIERS = (
     _with_oracle("live: protocol bytes", 0.5, "test_live_protocol_bytes.py", "wire/"),
     _with_oracle("live: Kafka Streams", 2.0, "test_live_kafka_streams.py", "streams/", "wire/"),
     _with_oracle("live: Connect clusters", 5.5, "test_live_connect.py", "connect/"),
+    _with_oracle("live: MirrorMaker 2", 2.0, "test_live_mirror.py", "connect/mirror", "runtime/hash_order"),
     _with_oracle("live: offsets topic", 0.5, "test_live_offsets_topic.py", "wire/"),
     _live(
         "live: other libraries' assignors",
@@ -194,8 +195,8 @@ TIERS = (
     ),
     Tier(
         "a Connect cluster on a broker",
-        1.0,
-        ("tests/real/test_connect_clusters.py",),
+        2.0,
+        ("tests/real/test_connect_clusters.py", "tests/real/test_mirror_maker.py"),
         (
             *(*_CLUSTERS, "rebalance_sim/kafka/connect/", "rebalance_sim/sources/connect/"),
             *("rebalance_sim/engine/connect/", "rebalance_sim/kafka/wire/connect_protocol.py"),

@@ -24,6 +24,8 @@ def validate(options: Namespace, known: KnownFiles) -> None:
         known.check_exists("the dump", options.offsets_topic)
     known.check_out(options)
     known.check_tables(options, "workers", "connectors", "clusters")
+    known.check_table("topics", options.source_topics, options.format)
+    known.check_table("offsets", options.source_offsets, options.format)
 
 
 def scenario_played(options: Namespace) -> tuple[Scenario | None, list[RejectedStep]]:

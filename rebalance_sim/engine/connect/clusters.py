@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.connect.mirror_tasks import SourceClusters
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome
 from rebalance_sim.engine.tables.inputs import usable
@@ -24,12 +25,13 @@ from rebalance_sim.kafka.connect.simulation import (
 )
 from rebalance_sim.kafka.simulation.scenario import CONFIGURE, Scenario
 from rebalance_sim.kafka.wire.connect_protocol import EAGER, ConnectorTaskId
-from rebalance_sim.releases import ConnectRules
+from rebalance_sim.releases import ConnectRules, MirrorRules
 from rebalance_sim.tables import (
     CONNECT_ADVICE,
     CONNECT_COSTS,
     CONNECT_REBALANCES,
     CONNECTORS,
+    MIRROR_TASKS,
     TASK_ASSIGNMENTS,
     WORKERS,
     Table,
@@ -39,7 +41,7 @@ from rebalance_sim.tables import (
 Rows = list[dict[str, Any]]
 MAX_DELAYS_MS = (0, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000)
 """Values of ``scheduled.rebalance.max.delay.ms`` that are tried."""
-_TABLES = (CONNECT_COSTS, CONNECT_REBALANCES, TASK_ASSIGNMENTS, CONNECT_ADVICE)
+_TABLES = (CONNECT_COSTS, CONNECT_REBALANCES, TASK_ASSIGNMENTS, MIRROR_TASKS, CONNECT_ADVICE)
 _SCHEMA = struct({table.name: table.schema for table in _TABLES})
 _KEYS = ("cluster", "group_id")
 _NO_WORKERS = "the cluster has connectors and no workers"
@@ -54,6 +56,8 @@ class ConnectPlan:
     clusters: Clusters
     advice: bool
     seed: int
+    source: SourceClusters | None = None
+    """From which MirrorMaker 2 replicates; None: the tasks of its connectors are not predicted."""
 
     def rows(self, workers: DataFrame, connectors: DataFrame) -> DataFrame:
         """Return the rows of all tables, from fitted inputs."""
@@ -83,6 +87,8 @@ class ConnectPlan:
             CONNECT_REBALANCES.name: _rebalance_rows(played),
             TASK_ASSIGNMENTS.name: _assignment_rows(setup, played),
         }
+        if self.source is not None:
+            tables[MIRROR_TASKS.name] = self.source.task_rows(row["connectors"], played, setup.mirror)
         if self.advice:
             tables[CONNECT_ADVICE.name] = self._advice_rows(setup, self._seed_of(row))
         return tables
@@ -139,6 +145,7 @@ class Setup:
     workers: Sequence[WorkerRow]
     connectors: dict[str, int]
     settings: ClusterSettings
+    mirror: MirrorRules
 
     @classmethod
     def of(cls, row: dict[str, Any], brokers: Brokers) -> "Setup":
@@ -157,9 +164,8 @@ class Setup:
             DEFAULT_MAX_DELAY_MS if first["max_delay_ms"] is None else first["max_delay_ms"],
             max((worker["pending_delay_ms"] or 0 for worker in listed), default=0),
         )
-        return cls(
-            [_worker_of(worker) for worker in listed], {c["connector"]: c["tasks"] for c in row["connectors"]}, settings
-        )
+        connectors = {c["connector"]: c["tasks"] for c in row["connectors"]}
+        return cls([_worker_of(worker) for worker in listed], connectors, settings, version.mirror)
 
     def with_delay(self, max_delay_ms: int) -> "Setup":
         """Return the same cluster with another ``scheduled.rebalance.max.delay.ms``."""
@@ -180,9 +186,11 @@ class Setup:
 
 def _by_cluster(workers: DataFrame, connectors: DataFrame) -> DataFrame:
     """Bring the workers and the connectors of each cluster together."""
+    # Spark does not sort maps.
+    with_entries = connectors.withColumn("config", F.map_entries("config"))
     return (
         _collected(workers, WORKERS, "workers")
-        .join(_collected(connectors, CONNECTORS, "connectors"), [*_KEYS], "full")
+        .join(_collected(with_entries, CONNECTORS, "connectors"), [*_KEYS], "full")
         .select(*_KEYS, *(F.coalesce(name, F.array()).alias(name) for name in ("workers", "connectors")))
     )
 

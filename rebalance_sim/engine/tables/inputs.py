@@ -8,7 +8,16 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, IntegralType, StringType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    FractionalType,
+    IntegralType,
+    MapType,
+    StringType,
+    StructType,
+)
 
 from rebalance_sim.engine.spark.driver_rows import DriverRows, no_rows, once, where_null
 from rebalance_sim.engine.spark.sql_text import literal, message, one_of, when
@@ -189,6 +198,10 @@ def _converted(value: str, actual: DataType, wanted: DataType) -> str:
     if _is_list_as_text(actual, wanted):
         items = f"split(trim({value}), {literal(_BETWEEN_ITEMS)})"
         return f"CASE WHEN trim({value}) = '' THEN CAST(array() AS {kind}) ELSE {items} END"
+    if isinstance(wanted, MapType) and isinstance(actual, StructType | StringType):
+        # The objects of a JSON file are structs; in CSV, they are text.
+        text = value if isinstance(actual, StringType) else f"to_json({value})"
+        return f"from_json({text}, '{kind}')"
     names = _struct_names(wanted)
     if names and _struct_names(actual):
         # Spark casts structs by position, and its JSON reader sorts their fields by name. So they are picked by name:

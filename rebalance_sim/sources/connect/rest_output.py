@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.connect.mirror_connectors import SETTINGS
 
 _EXPECTED = "the output of GET /connectors?expand=info&expand=status"
 _UNASSIGNED = "UNASSIGNED"
@@ -31,6 +32,7 @@ class _Status(msgspec.Struct):
 
 class _Info(msgspec.Struct):
     tasks: list[Any]
+    config: dict[str, str | None] = {}
 
 
 class _Expanded(msgspec.Struct):
@@ -41,7 +43,8 @@ class _Expanded(msgspec.Struct):
 def read_rest_output(path: str, cluster: str, group_id: str) -> tuple[Rows, Rows]:
     """Return rows of workers and of connectors. Raises UserError for a file that is something else.
 
-    A task that is UNASSIGNED runs nowhere, although it names the worker that ran it last.
+    A task that is UNASSIGNED runs nowhere, although it names the worker that ran it last. Configurations may have
+    passwords: the rows have only the settings that are used.
     """
     try:
         connectors = msgspec.json.decode(Path(path).read_bytes(), type=dict[str, _Expanded])
@@ -50,9 +53,16 @@ def read_rest_output(path: str, cluster: str, group_id: str) -> tuple[Rows, Rows
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise UserError(f"--rest-output: {path!r} is not {_EXPECTED}: {problem}") from problem
     keys = {"cluster": cluster, "group_id": group_id}
-    configured = [keys | {"connector": name, "tasks": len(of.info.tasks)} for name, of in sorted(connectors.items())]
+    configured = [
+        keys | {"connector": name, "tasks": len(of.info.tasks), "config": _used(of.info.config)}
+        for name, of in sorted(connectors.items())
+    ]
     workers = [keys | worker for worker in _workers(connectors)]
     return workers, configured
+
+
+def _used(config: Mapping[str, str | None]) -> list[tuple[str, str]]:
+    return [(name, value) for name in SETTINGS if (value := config.get(name)) is not None]
 
 
 def _workers(connectors: Mapping[str, _Expanded]) -> Rows:

@@ -20,7 +20,7 @@ from rebalance_sim.kafka.wire.offsets_topic import GroupMember, GroupMetadata, R
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.releases import ConnectRules
 from rebalance_sim.sources.offsets_topic.stored_members import as_json
-from rebalance_sim.tables import CONNECTORS, REJECTS, WORKERS, struct
+from rebalance_sim.tables import REJECTS, WORKERS, struct
 
 _ROW = struct({"worker": WORKERS.schema, "reject": REJECTS.schema})
 _GROUP_PREFIX = RecordType.GROUP_METADATA.to_bytes(2)
@@ -58,7 +58,7 @@ def connectors_that_run(workers: DataFrame) -> DataFrame:
     named = workers.select(*keys, F.explode("connectors").alias("connector"), F.lit(0).alias("tasks"))
     tasks = workers.select(*keys, F.inline("tasks")).select(*keys, "connector", (F.col("task") + 1).alias("tasks"))
     counted = named.unionByName(tasks).groupBy(*keys, "connector").agg(F.max("tasks").alias("tasks"))
-    return counted.select(*CONNECTORS.names)
+    return counted.select(*keys, "connector", "tasks")
 
 
 def _rows(key: bytes, value: bytes | None, cluster: str) -> Iterable[dict[str, Any]]:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, usable
 from rebalance_sim.errors import UserError
-from rebalance_sim.tables import MEMBERS, TOPICS
+from rebalance_sim.tables import CONNECTORS, MEMBERS, TOPICS
 from tests.support.rows import given_rows, member, members, table
 
 
@@ -115,6 +115,21 @@ def test_csv_has_lists_as_text(spark: SparkSession, tmp_path: Path) -> None:
     file.write_text("group_id,member_id,protocols,subscription,join_order\ng,a,range; roundrobin,t,3\n")
     (row,) = usable(fit(read_input(spark, MEMBERS, str(file), "csv"), MEMBERS)).collect()
     assert (row["protocols"], row["subscription"], row["join_order"]) == (["range", "roundrobin"], ["t"], 3)
+
+
+def test_maps_are_objects_in_json_and_text_in_csv(spark: SparkSession, tmp_path: Path) -> None:
+    """A connector without a configuration, and one whose text is not an object."""
+    connector = '{"group_id": "g", "connector": "a", "tasks": 1'
+    lines = [f'{connector}, "config": {{"tasks.max": 4, "topics": "a.*, b"}}}}', f"{connector}}}"]
+    (tmp_path / "connectors.json").write_text("\n".join(lines))
+    of_csv = ["group_id,connector,tasks,config", r'g,a,1,"{\"topics\": \"a\"}"', "g,a,1,topics", ""]
+    (tmp_path / "connectors.csv").write_text("\n".join(of_csv))
+    in_json = usable(fit(spark.read.json(f"{tmp_path}/connectors.json"), CONNECTORS)).collect()
+    assert [row["config"] for row in in_json] == [{"tasks.max": "4", "topics": "a.*, b"}, None]
+    in_csv = fit(spark.read.csv(f"{tmp_path}/connectors.csv", header=True), CONNECTORS)
+    assert [row["config"] for row in usable(in_csv).collect()] == [{"topics": "a"}]
+    (reject,) = rejected(in_csv, CONNECTORS).collect()
+    assert reject["reason"] == "config: topics is not map<string,string>"
 
 
 def test_text_with_another_separator_is_no_list(spark: SparkSession) -> None:

@@ -112,7 +112,14 @@ class ConnectWorker:
 
     def connectors(self) -> bytes:
         """Return what the REST API says of all connectors."""
-        with urllib.request.urlopen(f"http://{self.address}/connectors?expand=info&expand=status") as answer:
+        return self._answer("connectors?expand=info&expand=status")
+
+    def task_configs(self, connector: str) -> list[dict[str, str]]:
+        """Return the configurations of a connector's tasks."""
+        return [task["config"] for task in json.loads(self._answer(f"connectors/{connector}/tasks"))]
+
+    def _answer(self, path: str) -> bytes:
+        with urllib.request.urlopen(f"http://{self.address}/{path}") as answer:
             return bytes(answer.read())
 
 

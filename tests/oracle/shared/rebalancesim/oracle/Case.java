@@ -41,6 +41,7 @@ record Case(
             case "coordinator" -> "CoordinatorAnswers";
             case "offsets-topic" -> "OffsetsTopicAnswers";
             case "connect" -> "ConnectAnswers";
+            case "mirror" -> "MirrorAnswers";
             case "streams-sticky" -> "StreamsAnswers";
             case "streams-reconciliation" -> "StreamsReconciliation";
             default -> "GroupAnswers";

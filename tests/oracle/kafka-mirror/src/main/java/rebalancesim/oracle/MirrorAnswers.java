@@ -1,0 +1,111 @@
+package rebalancesim.oracle;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.connect.connector.Connector;
+import org.apache.kafka.connect.mirror.CheckpointConnector;
+import org.apache.kafka.connect.mirror.MirrorSourceConnector;
+import org.apache.kafka.connect.mirror.SourceAndTarget;
+
+/**
+ * How connectors of MirrorMaker 2 divide topic partitions, or consumer groups, among their tasks.
+ *
+ * <p>A connector is not started, which would connect to brokers: its fields get what its start puts there.
+ */
+final class MirrorAnswers {
+    private static final ListingBroker BROKER = new ListingBroker();
+
+    private MirrorAnswers() {
+    }
+
+    static Map<String, Object> to(Case question) throws Exception {
+        Configured configured = Json.convert(question.config(), Configured.class);
+        boolean ofTopics = configured.consumed() == null;
+        Connector connector =
+                ofTopics ? new MirrorSourceConnector() : new CheckpointConnector(configured.consumed());
+        Map<String, String> settings = new HashMap<>(configured.settings());
+        settings.putAll(Map.of("name", "mirror", "connector.class", connector.getClass().getName()));
+        try {
+            configure(connector, settings);
+        } catch (InvocationTargetException e) {
+            throw (Exception) e.getCause();
+        }
+        if (ofTopics) {
+            BROKER.lists(question.topics(), configured.asKraft());
+        } else {
+            BROKER.lists(new ArrayList<>(configured.consumed().keySet()));
+        }
+        discover(connector);
+        BROKER.checkAsked();
+        int tasksMax = Integer.parseInt(settings.getOrDefault("tasks.max", "1"));
+        List<List<String>> tasks = new ArrayList<>();
+        for (Map<String, String> task : connector.taskConfigs(tasksMax)) {
+            tasks.add(List.of(task.get(ofTopics ? "task.assigned.partitions" : "task.assigned.groups").split(",")));
+        }
+        return Map.of("tasks", tasks);
+    }
+
+    /** Every field of a connector that its configuration has a method for is what this method returns, or made of it. */
+    private static void configure(Connector connector, Map<String, String> settings) throws Exception {
+        Class<?> type = fieldOf(connector, "config").getType();
+        Object config = type.getConstructor(Map.class).newInstance(settings);
+        for (Field field : connectorType(connector).getDeclaredFields()) {
+            Method method = methodOrNull(type, field.getName());
+            if (method != null && method.getReturnType() == field.getType()) {
+                set(connector, field.getName(), method.invoke(config));
+            }
+        }
+        set(connector, "config", config);
+        set(connector, "sourceAndTarget",
+                new SourceAndTarget(settings.get("source.cluster.alias"), settings.get("target.cluster.alias")));
+        set(connector, "sourceAdminClient", BROKER.admin());
+    }
+
+    /** Lets a connector find what it replicates, under the names of the release's methods and fields. */
+    private static void discover(Connector connector) throws Exception {
+        for (String what : List.of("SourceTopicPartitions", "TopicPartitions", "ConsumerGroups")) {
+            Method find = methodOrNull(connectorType(connector), "find" + what);
+            if (find != null) {
+                set(connector, "known" + what, find.invoke(connector));
+                return;
+            }
+        }
+        throw new IllegalStateException("no method finds what is replicated");
+    }
+
+    private static Class<?> connectorType(Connector connector) {
+        Class<?> type = connector.getClass();
+        return type == CheckpointConnector.class ? type.getSuperclass() : type;
+    }
+
+    private static void set(Connector connector, String name, Object value) throws Exception {
+        fieldOf(connector, name).set(connector, value);
+    }
+
+    private static Field fieldOf(Connector connector, String name) throws Exception {
+        Field field = connectorType(connector).getDeclaredField(name);
+        field.setAccessible(true);
+        return field;
+    }
+
+    private static Method methodOrNull(Class<?> type, String name) {
+        for (Class<?> owner = type; owner != null; owner = owner.getSuperclass()) {
+            for (Method method : owner.getDeclaredMethods()) {
+                if (method.getName().equals(name) && method.getParameterCount() == 0) {
+                    method.setAccessible(true);
+                    return method;
+                }
+            }
+        }
+        return null;
+    }
+
+    /** A connector; one for checkpoints has groups, with the topics of which they have committed offsets. */
+    record Configured(Map<String, String> settings, boolean asKraft, Map<String, List<String>> consumed) {
+    }
+}
