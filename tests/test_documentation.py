@@ -43,7 +43,7 @@ PAGES_OF_OUTPUT = [
     ("assign.md", 2, 8),
     ("audit.md", 2, 18),
     ("compare.md", 2, 6),
-    ("connect.md", 6, 5),
+    ("connect.md", 7, 5),
     ("elect.md", 3, 11),
     ("explain.md", 5, 0),
     ("fleet.md", 2, 2),

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from rebalance_sim.api.connect import simulate_connect
@@ -19,6 +20,7 @@ from rebalance_sim.commands.connect_summary import (
 )
 from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.new_runs import new_run
+from rebalance_sim.commands.options import items
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.commands.validation.connect import scenario_played
@@ -26,6 +28,7 @@ from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.spark.driver_rows import driver_rows
 from rebalance_sim.engine.tables.inputs import fit, no_rejects, union, usable
 from rebalance_sim.errors import UserError
+from rebalance_sim.sources.connect.config_topic import named_config_topics, read_config_topic
 from rebalance_sim.sources.connect.rest_output import read_rest_output
 from rebalance_sim.sources.connect.stored_workers import (
     ASSUMED_CONNECTORS,
@@ -60,7 +63,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     """Read workers and connectors, play the scenario, and write all tables of the run."""
     scenario, bad_steps = scenario_played(options)
     run = new_run(spark, "connect", options)
-    source = _source(spark, run, options)
+    source = _with_config_topics(spark, _source(spark, run, options), options)
     clusters = clusters_of(options, run.read)
     replicated = _replicated(run, options)
     played = simulate_connect(
@@ -141,6 +144,26 @@ def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
     if given is not None:
         return Source(workers, given, rejects, [ASSUMED_DELAY])
     return Source(workers, connectors_that_run(workers), rejects, [ASSUMED_CONNECTORS, ASSUMED_DELAY])
+
+
+def _with_config_topics(spark: SparkSession, source: Source, options: Namespace) -> Source:
+    """Take the connectors of the groups whose config topics are named from these topics."""
+    named = named_config_topics(items(options.config_topic), options.offsets_topic)
+    if not named:
+        return source
+    rows = [
+        {"cluster": options.cluster, "group_id": group, **row}
+        for group, where in named.items()
+        for row in read_config_topic(spark, where, options.offsets_topic, _client_properties(options))
+    ]
+    configured = driver_rows(spark, pa.Table.from_pylist(rows, to_arrow_schema(CONNECTORS.schema)), CONNECTORS.schema)
+    others = source.connectors.where(~F.col("group_id").isin(*named))
+    is_assumed = ASSUMED_CONNECTORS in source.assumptions and not others.isEmpty()
+    assumptions = [each for each in source.assumptions if each != ASSUMED_CONNECTORS]
+    return source._replace(
+        connectors=configured.unionByName(others, allowMissingColumns=True),
+        assumptions=[*assumptions, *([ASSUMED_CONNECTORS] if is_assumed else [])],
+    )
 
 
 def _client_properties(options: Namespace) -> dict[str, str] | None:

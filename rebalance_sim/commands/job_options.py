@@ -427,6 +427,13 @@ def _connect(groups: OptionGroups) -> None:
     add = groups.input.add_argument
     add("--connectors", default="", metavar="PATH", help="connectors table (default: the connectors that run)")
     add(
+        "--config-topic",
+        default="",
+        metavar="GROUP=WHERE,...",
+        help="read the connectors of a group from its config topic: what kafka-console-consumer.sh printed of it with "
+        "print.key=true, Parquet with key, value and offset, or kafka:TOPIC at the brokers of --offsets-topic",
+    )
+    add(
         "--source-topics",
         default="",
         metavar="PATH",

@@ -143,6 +143,46 @@ def test_tasks_of_mirror_maker_that_are_not_predicted(
     assert "no connector of MirrorMaker 2 has a configuration that is known" in capsys.readouterr().out
 
 
+def test_what_is_configured_is_read_from_the_config_topic(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Here a dump of it has one task more than run, and a deleted connector; other groups have what runs."""
+    text = Path(f"{EXAMPLES}/config-topic.txt").read_text()
+    records: list[list[str | None]] = [[*line.split("\t")] for line in text.splitlines()]
+    records += [["task-payments-0", "{}"], ["task-payments-1", "{}"], ["task-payments-2", "{}"]]
+    records += [["commit-payments", '{"tasks": 3}'], ["connector-gone", None], ["commit-gone", '{"tasks": 0}']]
+    rows = [(*(each and each.encode() for each in record), n) for n, record in enumerate(records)]
+    dump = f"{tmp_path}/dump"
+    spark.createDataFrame(rows, "key binary, value binary, offset long").repartition(3).write.parquet(dump)
+    workers = [json.loads(line) for line in Path(f"{EXAMPLES}/workers.json").read_text().splitlines()]
+    listed = tmp_path / "workers.json"
+    others = [worker | {"group_id": "other"} for worker in workers]
+    listed.write_text("\n".join(map(json.dumps, workers + others)))
+    out = f"{tmp_path}/out"
+    assert main(["connect", "--workers", str(listed), "--config-topic", f"copy={dump}", "--out", out]) == 0
+    assert "the configured connectors are those that run" in capsys.readouterr().out
+    costs = spark.read.parquet(f"{out}/connect_costs").select("group_id", "connectors", "tasks").collect()
+    assert sorted(map(tuple, costs)) == [("copy", 2, 7), ("other", 2, 6)]
+    assert main(["connect", *TABLES[:2], "--config-topic", f"copy={dump}", "--out", out]) == 0
+    assert "the configured connectors are those that run" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ("copy", "--config-topic: 'copy' is not GROUP=WHERE"),
+        ("copy=kafka:connect-configs", "kafka:TOPIC is only allowed with --offsets-topic kafka:HOST:PORT"),
+        ("copy=no-such-file", "cannot read the config topic 'no-such-file': it does not exist"),
+        (f"copy={EXAMPLES}/workers.json", "has no connector: it is not what kafka-console-consumer.sh prints"),
+    ],
+)
+def test_a_config_topic_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str, error: str
+) -> None:
+    assert main(["connect", *TABLES[:2], "--config-topic", given, "--out", f"{tmp_path}/out"]) == USER_ERROR
+    assert error in capsys.readouterr().err
+
+
 def test_workers_without_a_table_of_connectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["connect", *TABLES[:2], "--out", f"{tmp_path}/out"]) == 0
     printed = capsys.readouterr().out

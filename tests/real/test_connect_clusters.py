@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.api.connect import simulate_connect
 from rebalance_sim.kafka.simulation.scenario import CONFIGURE, Scenario, ScenarioStep, Selection
+from rebalance_sim.sources.connect.config_topic import read_config_topic
 from rebalance_sim.sources.connect.rest_output import read_rest_output
 from rebalance_sim.sources.connect.stored_workers import read_workers
 from rebalance_sim.tables import CONNECTORS
@@ -30,6 +31,7 @@ GROUP, TOPIC = "copy", "orders"
 DELAY_MS = 60_000
 """Long enough for a worker's process to start on a busy machine."""
 SETTINGS = {"scheduled.rebalance.max.delay.ms": str(DELAY_MS)}
+_CONFIGURED = ("connector", "tasks", "config")
 Placed = dict[tuple[str, int | None], str]
 """The worker of each connector, and of each task, by the address of its REST server."""
 
@@ -84,7 +86,16 @@ class Cluster:
         saved = self.folder / "connectors.json"
         saved.write_bytes(self._answering.connectors())
         _, connectors = read_rest_output(str(saved), "default", GROUP)
-        return workers, table(self.spark, CONNECTORS, connectors)
+        assert self.in_config_topic() == [{name: row[name] for name in _CONFIGURED} for row in connectors]
+        return workers, table(self.spark, CONNECTORS, [row | {"config": dict(row["config"])} for row in connectors])
+
+    def in_config_topic(self) -> list[dict[str, Any]]:
+        """Return the connectors from the cluster's config topic."""
+        messages = read_topic(self.broker.bootstrap_servers, f"{GROUP}.config")
+        records = [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
+        dump = f"{self.folder}/config-topic-{len(records)}"
+        self.spark.createDataFrame(records, OFFSETS_RECORD).write.mode("overwrite").parquet(dump)
+        return read_config_topic(self.spark, dump, "", None)
 
     def in_order(self) -> list[str]:
         """Return the addresses of the workers, the leader first, in the order of their places."""

@@ -2,11 +2,12 @@
 
 from argparse import Namespace
 
-from rebalance_sim.commands.options import brokers_of
+from rebalance_sim.commands.options import brokers_of, items
 from rebalance_sim.commands.validation.known_files import KnownFiles
 from rebalance_sim.commands.validation.simulate import with_settings
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
+from rebalance_sim.sources.connect.config_topic import named_config_topics
 from rebalance_sim.sources.connect.rest_output import read_rest_output
 from rebalance_sim.sources.offsets_topic import KAFKA
 from rebalance_sim.sources.scenarios import CONNECT_EVENTS, RejectedStep, read_scenario
@@ -18,6 +19,9 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     scenario_played(options)
     if options.command_config and not options.offsets_topic.startswith(KAFKA):
         raise UserError(f"--command-config: only allowed with --offsets-topic {KAFKA}HOST:PORT")
+    for where in named_config_topics(items(options.config_topic), options.offsets_topic).values():
+        if not where.startswith(KAFKA):
+            known.check_exists("the config topic", where)
     if options.rest_output:
         read_rest_output(options.rest_output, options.cluster, options.group)
     if options.offsets_topic and not options.offsets_topic.startswith(KAFKA):

@@ -10,6 +10,8 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.input_formats import check_exists
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.connect.config_topic import configured_connectors
@@ -19,22 +21,29 @@ from rebalance_sim.sources.live_cluster.topic_records import read_internal_topic
 from rebalance_sim.sources.offsets_topic import KAFKA
 
 _OPTION = "--config-topic"
-_PRINTED = "TEXT, as kafka-console-consumer.sh --property print.key=true prints it"
+_EXPECTED = (
+    "what kafka-console-consumer.sh prints with --property print.key=true, or Parquet with key, value and offset"
+)
 _NO_VALUE = "null"
 Record = tuple[str, str | bytes | None]
 
 
-def named_config_topics(listed: Iterable[str]) -> dict[str, str]:
-    """Return where the config topic of each named group is. Raises UserError for an item without a group.
+def named_config_topics(listed: Iterable[str], offsets_topic: str = "") -> dict[str, str]:
+    """Return where the config topic of each named group is: in a file or, with the prefix ``kafka:``, at brokers.
+
+    These are those of ``offsets_topic``. Raises UserError for an item without a group, and for brokers without an
+    address.
 
     >>> named_config_topics(["copy=connect-configs.txt"])
     {'copy': 'connect-configs.txt'}
     """
     found = {}
-    for item in listed:
+    for item in filter(None, listed):
         group, separator, where = item.partition("=")
         if not (group and separator and where):
             raise UserError(f"{_OPTION}: {item!r} is not GROUP=WHERE")
+        if where.startswith(KAFKA) and not offsets_topic.startswith(KAFKA):
+            raise UserError(f"{_OPTION}: {KAFKA}TOPIC is only allowed with --offsets-topic {KAFKA}HOST:PORT")
         found[group] = where
     return found
 
@@ -44,16 +53,14 @@ def read_config_topic(
 ) -> list[dict[str, Any]]:
     """Return the columns ``connector``, ``tasks`` and ``config`` of the connectors that a config topic has.
 
-    ``where`` is a file or, with the prefix ``kafka:``, the name of a topic at the brokers of ``offsets_topic``. Raises
-    UserError if it cannot be read, or has something else.
+    ``where`` and ``offsets_topic`` are as in ``named_config_topics``; ``properties`` are those of a Java client. Raises
+    UserError if the topic cannot be read, or has something else.
     """
     if where.startswith(KAFKA):
-        if not offsets_topic.startswith(KAFKA):
-            raise UserError(f"{_OPTION}: {KAFKA}TOPIC is only allowed with --offsets-topic {KAFKA}HOST:PORT")
         brokers, topic = offsets_topic.removeprefix(KAFKA), where.removeprefix(KAFKA)
         records = _in_order(read_internal_topic(spark, brokers, topic, java_properties(properties or {})))
     elif Path(where).is_file() and not where.endswith(".parquet"):
-        records = printed_records(where)
+        records = list(printed_records(where))
     else:
         records = _dumped(spark, where)
     try:
@@ -61,7 +68,7 @@ def read_config_topic(
     except ValueError as problem:
         raise UserError(f"{_OPTION}: {where!r}: {problem}") from problem
     if not found:
-        raise UserError(f"{_OPTION}: {where!r} has no connector; expected is {_PRINTED}, or Parquet with key and value")
+        raise UserError(f"{_OPTION}: {where!r} has no connector: it is not {_EXPECTED}")
     return [
         {"connector": name, "tasks": of.tasks, "config": used_settings(of.config or {})}
         for name, of in sorted(found.items())
@@ -80,6 +87,7 @@ def printed_records(path: str) -> Iterator[Record]:
 
 
 def _dumped(spark: SparkSession, where: str) -> list[Record]:
+    check_exists(HadoopFiles(spark), "the config topic", where)
     try:
         return _in_order(spark.read.parquet(where))
     except PySparkException as problem:

@@ -54,14 +54,15 @@ def read_rest_output(path: str, cluster: str, group_id: str) -> tuple[Rows, Rows
         raise UserError(f"--rest-output: {path!r} is not {_EXPECTED}: {problem}") from problem
     keys = {"cluster": cluster, "group_id": group_id}
     configured = [
-        keys | {"connector": name, "tasks": len(of.info.tasks), "config": _used(of.info.config)}
+        keys | {"connector": name, "tasks": len(of.info.tasks), "config": used_settings(of.info.config)}
         for name, of in sorted(connectors.items())
     ]
     workers = [keys | worker for worker in _workers(connectors)]
     return workers, configured
 
 
-def _used(config: Mapping[str, str | None]) -> list[tuple[str, str]]:
+def used_settings(config: Mapping[str, str | None]) -> list[tuple[str, str]]:
+    """Return the settings of a connector that predictions need, without passwords."""
     return [(name, value) for name in SETTINGS if (value := config.get(name)) is not None]
 
 
