@@ -27,7 +27,7 @@ from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.summary import summarise_read, summarise_run
 from rebalance_sim.commands.timings import read_timings, seen_in
-from rebalance_sim.commands.topologies import described_topologies
+from rebalance_sim.commands.topologies import read_subtopologies
 from rebalance_sim.commands.validation.audit import check_topologies, find_tables, set_tables
 from rebalance_sim.commands.validation.fleet import has_source
 from rebalance_sim.commands.validation.report import missing_library
@@ -126,7 +126,7 @@ class _Fleet:
             run.read(WORKERS, options.workers, options.format) if options.workers else None,
             run.read(CONNECTORS, options.connectors, options.format) if options.connectors else None,
             streams,
-            *_subtopologies(run, options, streams),
+            *read_subtopologies(run.spark, options, streams, run.read, reads_rows=run.reads_rows),
         )
 
     def count(self, run: Run, used_topics: int, rejected: Mapping[str, int]) -> None:
@@ -233,16 +233,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
     print_summary([*findings, *lag, *_about_history(past, written[VERDICTS.name], read["started"]), *source, *ended])
     _check_complete(unread, options)
     _check_news(since, options)
-
-
-def _subtopologies(run: Run, options: Namespace, members: DataFrame | None) -> tuple[DataFrame | None, list[str]]:
-    """Return the subtopologies of the table and of the files of --topology, and what is assumed of the latter."""
-    table = run.read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None
-    known = None if table is None else fit(table, SUBTOPOLOGIES).select(*SUBTOPOLOGIES.names)
-    described = None if members is None else described_topologies(run, options, members, known)
-    if described is None:
-        return table, []
-    return union([*([] if known is None else [known]), described.subtopologies]), described.assumptions
 
 
 def _offsets_before(run: Run, previous: RecordedRun | None, thresholds: Thresholds) -> tuple[DataFrame, int] | None:

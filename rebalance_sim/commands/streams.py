@@ -154,7 +154,7 @@ def _given_subtopologies(
     run: Run, options: Namespace, members: DataFrame, stored: DataFrame | None = None
 ) -> tuple[DataFrame | None, list[str]]:
     """Return the subtopologies of the table or of the files that the options name, and what is assumed of them."""
-    described = described_topologies(run, options, members, stored)
+    described = described_topologies(run.spark, options, members, stored, reads_rows=run.reads_rows)
     if described is not None:
         return described
     return run.read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None, []
