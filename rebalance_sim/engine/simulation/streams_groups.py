@@ -51,6 +51,7 @@ _EMPTY = "Empty"
 """The state of a group without members."""
 _OLD_BROKERS = "streams groups are simulated by the rules of brokers since Kafka 4.2"
 CLASSIC_ROLLOUT = "an application over the classic protocol is not simulated"
+_AWAITED = ("a restarted process or a task without a thread", "processes with tasks")
 _REJECTED = "rejected_members"
 
 
@@ -113,7 +114,7 @@ class StreamsRollouts:
         counts: dict[str, int] = defaultdict(int)
         for subtopology, _ in outcome.sharing.partitions:
             counts[subtopology] += 1
-        rows = GroupRows(names, [each.name for each in threads], counts, STREAMS_ASSIGNORS[0], outcome)
+        rows = GroupRows(names, [each.name for each in threads], counts, STREAMS_ASSIGNORS[0], outcome, _AWAITED)
         is_followed = self.followed is None or row["group_id"] in self.followed
         tables = rows.tables(costs, happening, is_followed=is_followed)
         if ADVICE.name in self.outputs and any(step.state == _EMPTY for step in outcome.steps):

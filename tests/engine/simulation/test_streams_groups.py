@@ -6,8 +6,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.api.streams import simulate_streams
+from rebalance_sim.commands.validation.simulate import with_settings
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario, ScenarioStep, Selection
+from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import STREAMS_MEMBERS, SUBTOPOLOGIES, TOPICS
 from tests.support.rows import table
 
@@ -106,6 +108,19 @@ def test_static_members_are_not_simulated(spark: SparkSession) -> None:
     members, parts = table(spark, STREAMS_MEMBERS, [*THREADS]), table(spark, SUBTOPOLOGIES, [part("0", "orders")])
     (costs,) = of(simulate_streams(members, parts, topics, "rolling-restart-static").costs)
     assert costs["error"] == "static of consumers is not simulated for streams groups (KIP-1071)"
+
+
+def test_a_deployment_waits_forever_for_pods_without_tasks(spark: SparkSession) -> None:
+    """A third process gets none of two tasks, and without any its pod is not ready, so that no old one stops."""
+    members = [thread("a", "pod-a", 0), thread("b", "pod-b", 1)]
+    topics = table(spark, TOPICS, [{"topic": "orders", "partitions": 2}])
+    scenario = with_settings(scenario_of("deployment"), "ready_when_assigned=true")
+    given = (table(spark, STREAMS_MEMBERS, members), table(spark, SUBTOPOLOGIES, [part("0", "orders")]), topics)
+    (costs,) = of(simulate_streams(*given, scenario).costs)
+    assert (costs["finished"], costs["failure"]) == (
+        False,
+        "the rollout does not finish: it waits for 1 available pod of processes with tasks",
+    )
 
 
 def test_the_seed_alone_decides_the_times(spark: SparkSession) -> None:
