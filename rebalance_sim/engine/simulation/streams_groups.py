@@ -197,6 +197,12 @@ class StreamsRollouts:
         )
 
 
+def without_classic(members: DataFrame) -> DataFrame:
+    """Return the fitted members without those of classic applications, whose consumers are other rows of a fleet."""
+    classic = usable(members).where(F.col("protocol") == CLASSIC).select(*KEYS)
+    return members.join(classic, [*KEYS], "left_anti")
+
+
 def _error(
     members: Sequence[Mapping[str, Any]],
     subtopologies: Sequence[Mapping[str, Any]],
