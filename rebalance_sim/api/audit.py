@@ -34,7 +34,7 @@ from rebalance_sim.engine.simulation.variations import Variation, variations
 from rebalance_sim.engine.spark.caching import cached
 from rebalance_sim.engine.spark.driver_rows import collected, in_driver, no_rows, where_in
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, rejected, union, usable
-from rebalance_sim.engine.tables.outcomes import Transformation, outcome
+from rebalance_sim.engine.tables.outcomes import Transformation, outcome, with_rows
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import assignors_of
@@ -199,11 +199,6 @@ def _as_it_is(rows: DataFrame) -> Transformation:
     return lambda _: rows
 
 
-def _with_rows(name: str, more: DataFrame) -> Transformation:
-    """Return a transformation that takes one output table out of a run's rows, and adds more rows of it."""
-    return lambda rows: union([rows.transform(outcome(name)), more])
-
-
 PREDICTED = (ELECTIONS.name, BALANCE.name)
 """Tables of the prediction of the present state."""
 SIMULATED = (COSTS.name, ADVICE.name, MIGRATION_COSTS.name)
@@ -301,7 +296,7 @@ class Audit:
             derived |= {LAG_COSTS.name: lag_costs_in_order, LAG_BALANCE.name: lag_balance}
             derived[TOPIC_LAG.name] = lambda _: beside[TOPIC_LAG.name]
         derived |= {name: _as_it_is(played[name]) for name in (*PLAYED, *ASSIGNED) if name in played}
-        derived |= {name: _with_rows(name, played[name]) for name in ROLLED_OUT if name in played}
+        derived |= {name: with_rows(name, played[name]) for name in ROLLED_OUT if name in played}
         found = AuditOutcomes(
             audit.plan(members, group_facts(beside | self._facts_of_tasks(played))),
             dict.fromkeys([*audit.outputs, *derived]),

@@ -4,7 +4,7 @@ A scenario is the name of a file in ``conf/scenarios``, the path of another file
 their columns are described in ``rebalance_sim.tables``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
@@ -19,9 +19,12 @@ from rebalance_sim.engine.simulation.group_timings import GroupTimings
 from rebalance_sim.engine.simulation.lag_costs import ranked
 from rebalance_sim.engine.simulation.migrations import of_own_protocols
 from rebalance_sim.engine.simulation.simulations import Simulations
+from rebalance_sim.engine.simulation.streams_groups import StreamsRollouts, without_classic
 from rebalance_sim.engine.simulation.variations import variations
+from rebalance_sim.engine.spark.caching import cached
+from rebalance_sim.engine.spark.driver_rows import no_rows
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
-from rebalance_sim.engine.tables.outcomes import Transformation, outcome
+from rebalance_sim.engine.tables.outcomes import Transformation, outcome, with_rows
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
@@ -42,9 +45,12 @@ from rebalance_sim.tables import (
     PARTITION_COSTS,
     REBALANCES,
     REJECTS,
+    STREAMS_MEMBERS,
+    SUBTOPOLOGIES,
     TIMELINE,
     TIMINGS,
     TOPICS,
+    Table,
 )
 
 MIGRATION = "migration"
@@ -76,6 +82,10 @@ class RunOptions(SimulationOptions, total=False):
     """What counts as a rebalance storm."""
     offsets: DataFrame | None
     """Adds ``lag_costs``, and to ``advice`` the records that wait."""
+    streams_members: DataFrame | None
+    """Members of streams groups: adds their rows under the strategy ``elected``."""
+    subtopologies: DataFrame | None
+    """The subtopologies of these groups."""
 
 
 def simulate(
@@ -115,6 +125,7 @@ def simulate(
     """
     followed, storms = options.pop("followed", None), options.pop("storms", Storms())
     offsets = options.pop("offsets", None)
+    streams, subtopologies = options.pop("streams_members", None), options.pop("subtopologies", None)
     added = [*([ADVICE.name] if advice else []), *([] if offsets is None else [LAG_COSTS.name])]
     names = tuple(options.pop("tables", ())) or (*_SIMULATED, *added, REJECTS.name)
     simulations = simulations_of(names, scenario, topics, strategies, options)
@@ -123,9 +134,25 @@ def simulate(
     given = {TOPICS: fit_topics(topics), MEMBERS: fit(members, MEMBERS)}
     given |= {} if events is None else {EVENTS: fit(events, EVENTS)}
     given |= {TIMINGS: fit(timings, TIMINGS)} if (timings := options.get("timings")) is not None else {}
+    derived: dict[str, Transformation] = {LAG_COSTS.name: lag_costs_in_order}
+    if streams is not None:
+        parts = no_rows(streams.sparkSession, SUBTOPOLOGIES.schema) if subtopologies is None else subtopologies
+        given |= {STREAMS_MEMBERS: fit(streams, STREAMS_MEMBERS), SUBTOPOLOGIES: fit(parts, SUBTOPOLOGIES)}
+        derived |= _of_streams(simulations, given) if ELECTED in strategies else {}
     lags = None if offsets is None else partition_lag(usable(fit_offsets(offsets)))
     plan = simulations.plan(given[MEMBERS], None if events is None else usable(given[EVENTS]), lags)
-    return GroupOutcomes(plan, names, {LAG_COSTS.name: lag_costs_in_order}, given, simulations.metadata.topics.num_rows)
+    return GroupOutcomes(plan, names, derived, given, simulations.metadata.topics.num_rows)
+
+
+def _of_streams(simulations: Simulations, given: Mapping[Table, DataFrame]) -> dict[str, Transformation]:
+    """Return, by table, what adds the rows of streams groups to those of the other groups."""
+    tables = tuple(name for name in simulations.outputs if name in (*_SIMULATED, ADVICE.name))
+    rollouts = StreamsRollouts(
+        simulations.clusters, simulations.scenario, simulations.seed, simulations.followed, outputs=tables
+    )
+    members, others = without_classic(given[STREAMS_MEMBERS]), (usable(given[of]) for of in (SUBTOPOLOGIES, TOPICS))
+    rows = cached(rollouts.rows(members, *others))
+    return {name: with_rows(name, rows.transform(outcome(name))) for name in tables}
 
 
 def lag_costs_in_order(rows: DataFrame) -> DataFrame:

@@ -25,13 +25,15 @@ from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.report import CHARTS, PAGE, plan_page, write_page
 from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.commands.strategies import own_assignors
+from rebalance_sim.commands.streams_assumptions import assumed_of_rollouts
 from rebalance_sim.commands.summary import summarise_read, summarise_run
 from rebalance_sim.commands.timings import read_timings, seen_in
-from rebalance_sim.commands.topologies import described_topologies
-from rebalance_sim.commands.validation.audit import check_topologies, find_tables, set_tables
+from rebalance_sim.commands.topologies import read_subtopologies
+from rebalance_sim.commands.validation.audit import find_tables, set_tables
 from rebalance_sim.commands.validation.fleet import has_source
 from rebalance_sim.commands.validation.report import missing_library
 from rebalance_sim.commands.validation.simulate import with_settings
+from rebalance_sim.commands.validation.topologies import check_topologies
 from rebalance_sim.defaults import AUDIT_TITLE
 from rebalance_sim.engine.audit.coverage import Coverage
 from rebalance_sim.engine.audit.finding import Severity
@@ -46,7 +48,6 @@ from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.past_runs import tables_of_history
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun, fleet_of
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
-from rebalance_sim.engine.simulation.streams_groups import ASSUMED_OF_ROLLOUTS
 from rebalance_sim.engine.spark.driver_rows import where_null
 from rebalance_sim.engine.streams.application import CLASSIC, STREAMS
 from rebalance_sim.engine.streams.classic import ASSUMED_OF_CLASSIC
@@ -126,7 +127,7 @@ class _Fleet:
             run.read(WORKERS, options.workers, options.format) if options.workers else None,
             run.read(CONNECTORS, options.connectors, options.format) if options.connectors else None,
             streams,
-            *_subtopologies(run, options, streams),
+            *read_subtopologies(run.spark, options, streams, run.read, reads_rows=run.reads_rows),
         )
 
     def count(self, run: Run, used_topics: int, rejected: Mapping[str, int]) -> None:
@@ -233,16 +234,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
     print_summary([*findings, *lag, *_about_history(past, written[VERDICTS.name], read["started"]), *source, *ended])
     _check_complete(unread, options)
     _check_news(since, options)
-
-
-def _subtopologies(run: Run, options: Namespace, members: DataFrame | None) -> tuple[DataFrame | None, list[str]]:
-    """Return the subtopologies of the table and of the files of --topology, and what is assumed of the latter."""
-    table = run.read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None
-    known = None if table is None else fit(table, SUBTOPOLOGIES).select(*SUBTOPOLOGIES.names)
-    described = None if members is None else described_topologies(run, options, members, known)
-    if described is None:
-        return table, []
-    return union([*([] if known is None else [known]), described.subtopologies]), described.assumptions
 
 
 def _offsets_before(run: Run, previous: RecordedRun | None, thresholds: Thresholds) -> tuple[DataFrame, int] | None:
@@ -365,9 +356,7 @@ def _assumed_of_streams(written: Mapping[str, DataFrame]) -> list[str]:
     balance = written[STREAMS_BALANCE.name]
     predicted = balance.where("error IS NULL").select("protocol").distinct().collect()
     assumed = {STREAMS: ASSUMED, CLASSIC: ASSUMED_OF_CLASSIC}
-    groups = balance.where(F.col("protocol") == STREAMS)
-    simulated = written[COSTS.name].where("error IS NULL").join(groups, ["cluster", "group_id"], "left_semi")
-    rollouts = [] if simulated.isEmpty() else [ASSUMED_OF_ROLLOUTS]
+    rollouts = assumed_of_rollouts(written[COSTS.name], balance.where(F.col("protocol") == STREAMS))
     return [*(assumed[row["protocol"]] for row in sorted(predicted)), *rollouts]
 
 

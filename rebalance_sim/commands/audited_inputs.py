@@ -2,21 +2,23 @@
 
 import logging
 from argparse import Namespace
+from functools import partial
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from rebalance_sim.api.audit import Audit
+from rebalance_sim.api.audit import Audit, AuditOptions
 from rebalance_sim.commands.brokers import clusters_of
 from rebalance_sim.commands.options import brokers_of
 from rebalance_sim.commands.strategies import own_assignors
+from rebalance_sim.commands.topologies import read_subtopologies
 from rebalance_sim.commands.validation.simulate import with_settings
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.scenarios import scenario_of
-from rebalance_sim.tables import MEMBERS, OFFSETS, TOPICS
+from rebalance_sim.tables import MEMBERS, OFFSETS, STREAMS_MEMBERS, TOPICS
 
 _LOG = logging.getLogger(__name__)
 
@@ -34,15 +36,30 @@ def audit_of_run(run: FinishedRun) -> Audit | None:
     except (AttributeError, PySparkException, UserError) as problem:
         _LOG.warning("details of groups are without members and timelines: %s", problem)
         return None
-    return Audit(
-        members,
-        topics,
-        _offsets(run, options),
-        kafka_version=clusters,
-        seed=options.seed,
-        assignors=tuple(own.values()),
-        scenario=scenario,
-    )
+    given: AuditOptions = {
+        "kafka_version": clusters, "seed": options.seed, "assignors": tuple(own.values()), "scenario": scenario
+    }  # fmt: skip
+    streams, subtopologies = _streams(run, options)
+    if streams is not None:
+        given["streams_members"] = streams
+    if subtopologies is not None:
+        given["subtopologies"] = subtopologies
+    return Audit(members, topics, _offsets(run, options), **given)
+
+
+def _streams(run: FinishedRun, options: Namespace) -> tuple[DataFrame | None, DataFrame | None]:
+    """Return the members and subtopologies of Kafka Streams that an audit read; None if they cannot be read."""
+    path = getattr(options, STREAMS_MEMBERS.name, "")
+    if not path:
+        return None, None
+    try:
+        read = partial(read_input, run.spark)
+        members = read(STREAMS_MEMBERS, path, options.format)
+        subtopologies, _ = read_subtopologies(run.spark, options, members, read)
+    except (PySparkException, UserError) as problem:
+        _LOG.warning("rollouts of streams groups are without timelines: %s", problem)
+        return None, None
+    return members, subtopologies
 
 
 def _offsets(run: FinishedRun, options: Namespace) -> DataFrame | None:

@@ -223,6 +223,9 @@ def _simulate(groups: OptionGroups) -> None:
         "--events", default="", metavar="PATH", help="events table: further events of single groups"
     )
     _timings(groups)
+    _streams_tables(
+        groups, "adds streams groups, which are simulated process by process", "subtopologies of these groups"
+    )
     add = groups.rules.add_argument
     add(
         "--strategy",
@@ -297,20 +300,12 @@ def _audit(groups: OptionGroups) -> None:
         help="workers table: adds findings about the connectors and tasks of Kafka Connect clusters",
     )
     add("--connectors", default="", metavar="PATH", help="connectors table (default: the connectors that run)")
-    add(
-        "--streams-members",
-        default="",
-        metavar="PATH",
-        help="streams_members table: adds findings about the tasks of Kafka Streams",
-    )
-    add(
-        "--subtopologies",
-        default="",
-        metavar="PATH",
-        help="subtopologies table of these applications; with --offsets-topic that of classic applications, whose "
+    _streams_tables(
+        groups,
+        "adds findings about the tasks of Kafka Streams",
+        "subtopologies table of these applications; with --offsets-topic that of classic applications, whose "
         "topologies are in no topic",
     )
-    _topology(groups, "of applications whose subtopologies no table has")
     add("--records", default="", metavar="PATH", help="records table: adds findings about keys")
     add(
         PARTITIONS_AFTER,
@@ -471,6 +466,13 @@ def _connect(groups: OptionGroups) -> None:
     _settings(groups)
     _brokers(groups)
     _output(groups)
+
+
+def _streams_tables(groups: OptionGroups, why: str, subtopologies: str) -> None:
+    add = groups.input.add_argument
+    add("--streams-members", default="", metavar="PATH", help=f"streams_members table: {why}")
+    add("--subtopologies", default="", metavar="PATH", help=subtopologies)
+    _topology(groups, "of applications whose subtopologies no table has")
 
 
 def _topology(groups: OptionGroups, whose: str) -> None:

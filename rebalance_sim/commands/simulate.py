@@ -26,8 +26,10 @@ from rebalance_sim.commands.simulation_summary import (
     summarise_lag_costs,
 )
 from rebalance_sim.commands.strategies import own_assignors, strategies
+from rebalance_sim.commands.streams_assumptions import assumed_of_rollouts, assumed_order
 from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.commands.timings import Seen, assumed_in_part, read_timings, seen_in, seen_in_words, taken_from
+from rebalance_sim.commands.topologies import read_subtopologies
 from rebalance_sim.commands.validation.simulate import scenario_played, storm_limits
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.simulation.cost_totals import COLUMNS, TOTALS, add_up
@@ -49,9 +51,12 @@ from rebalance_sim.tables import (
     OWNED_PARTITIONS,
     REBALANCES,
     REJECTS,
+    STREAMS_MEMBERS,
+    SUBTOPOLOGIES,
     TIMELINE,
     TIMINGS,
     TOPICS,
+    Table,
 )
 from rebalance_sim.wording import plural
 
@@ -72,7 +77,10 @@ def run(spark: SparkSession, options: Namespace) -> None:
     topics, members = (run.read(table, getattr(options, table.name), options.format) for table in (TOPICS, MEMBERS))
     events = run.read(EVENTS, options.events, options.format) if options.events else None
     offsets, timings = Offsets.read(run, options), read_timings(run, options)
-    _check_groups(run, options, members, events)
+    streams = run.read(STREAMS_MEMBERS, options.streams_members, options.format) if options.streams_members else None
+    parts, described = read_subtopologies(run.spark, options, streams, run.read, reads_rows=run.reads_rows)
+    with_members = [(members, MEMBERS), *([] if streams is None else [(streams, STREAMS_MEMBERS)])]
+    _check_groups(run, options, with_members, events)
     run.report_progress(f"simulating {scenario.name or 'the events'} under {', '.join(wanted)}")
     written = [TIMELINE.name, REBALANCES.name, OWNED_PARTITIONS.name, COSTS.name, BOUNCES.name]
     written += [ADVICE.name] if options.advice else []
@@ -91,6 +99,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
         followed=followed_groups(options.timeline, options.follow),
         storms=Storms(*storm_limits(options)),
         offsets=offsets.given if offsets else None,
+        streams_members=streams,
+        subtopologies=parts,
         **({} if timings is None else {"timings": timings}),
     )
     run.begin()
@@ -115,9 +125,16 @@ def run(spark: SparkSession, options: Namespace) -> None:
     if timings is not None:
         count = run.number_of(timings)
         run.count_rows(TIMINGS.name, count, count - bad[TIMINGS.name], bad[TIMINGS.name])
+    for table, rows in ((STREAMS_MEMBERS, streams), (SUBTOPOLOGIES, parts)):
+        if rows is not None:
+            count = run.number_of(rows)
+            run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
     seen = [] if timings is None else seen_in(tables[COSTS.name], taken_from(timings, scenario))
     run.assumptions = [*earlier_assumptions(spark, options.members), *simulation_assumptions(scenario, seen)]
     run.assumptions += _assumed_of_clients(tables[COSTS.name])
+    if streams is not None:
+        of_rollouts = assumed_of_rollouts(tables[COSTS.name], fit(streams, STREAMS_MEMBERS))
+        run.assumptions += [*described, *assumed_order(streams), *of_rollouts]
     run.finish()
     if options.follow:
         print_summary(_log(tables[TIMELINE.name], options.follow))
@@ -139,13 +156,15 @@ def followed_groups(timeline: str, follow: str = "") -> tuple[str, ...] | None:
     return (*_asked(timeline), follow) if follow else tuple(_asked(timeline))
 
 
-def _check_groups(run: Run, options: Namespace, members: DataFrame, events: DataFrame | None) -> None:
+def _check_groups(
+    run: Run, options: Namespace, members: Sequence[tuple[DataFrame, Table]], events: DataFrame | None
+) -> None:
     """Raise UserError, with the most similar ids, if an option names a group that never has a member."""
     named = [("--timeline", group) for group in _asked(options.timeline)]
     named += [("--follow", options.follow)] if options.follow else []
     if not named or not run.reads_rows:
         return
-    groups = usable(fit(members, MEMBERS)).select("group_id")
+    groups = union([usable(fit(rows, table)).select("group_id") for rows, table in members])
     if events is not None:
         groups = groups.union(usable(fit(events, EVENTS)).where("event = 'join'").select("group_id"))
     asked = {group for _, group in named}

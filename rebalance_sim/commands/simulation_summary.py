@@ -75,10 +75,10 @@ def _lines_of(row: Mapping[str, Any], prefix: str) -> list[str]:
 
 
 def _rebalances(row: Row | Mapping[str, Any]) -> str:
-    """Return the number of rebalances, and that of the epochs of share groups, which are none.
+    """Return the number of rebalances, and that of the epochs of share groups and streams groups, which are none.
 
     >>> _rebalances({"rebalances": 5, "epochs": 2}), _rebalances({"rebalances": 0, "epochs": 0})
-    ('3 rebalances, 2 epochs of share groups', '0 epochs')
+    ('3 rebalances, 2 epochs of share or streams groups', '0 epochs')
     >>> _rebalances({"rebalances": 0, "epochs": None})
     '0 rebalances'
     """
@@ -87,7 +87,7 @@ def _rebalances(row: Row | Mapping[str, Any]) -> str:
         return plural(rebalances, "rebalance")
     others = rebalances - epochs
     counted = plural(epochs, "epoch")
-    return f"{plural(others, 'rebalance')}, {counted} of share groups" if others else counted
+    return f"{plural(others, 'rebalance')}, {counted} of share or streams groups" if others else counted
 
 
 def _them(count: int) -> str:

@@ -15,6 +15,7 @@ from rebalance_sim.commands.options import items
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.simulate import STEPS, followed_groups, rejected_steps, simulation_assumptions
 from rebalance_sim.commands.simulation_summary import summarise_costs
+from rebalance_sim.commands.streams_assumptions import assumed_order
 from rebalance_sim.commands.streams_summary import (
     shown_groups,
     summarise_groups,
@@ -32,13 +33,12 @@ from rebalance_sim.engine.simulation.streams_groups import ASSUMED_OF_ROLLOUTS
 from rebalance_sim.engine.streams.application import CLASSIC, STREAMS
 from rebalance_sim.engine.streams.classic import ASSUMED_IDS, ASSUMED_OF_CLASSIC
 from rebalance_sim.engine.streams.restoration import ASSUMED_OF_RESTORATION
-from rebalance_sim.engine.tables.inputs import fit, no_rejects, union, usable
+from rebalance_sim.engine.tables.inputs import no_rejects, union
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.offsets_topic.dump import open_dump
 from rebalance_sim.sources.streams.stored import read_stored_streams
-from rebalance_sim.sources.streams.stored_groups import ASSUMED
 from rebalance_sim.tables import (
     COSTS,
     REJECTS,
@@ -51,7 +51,6 @@ from rebalance_sim.tables import (
 )
 
 _RECORDS = "offsets_topic"
-_UNORDERED = f"join_order IS NULL AND coalesce(protocol, '{STREAMS}') = '{STREAMS}'"
 _WRITTEN = (STREAMS_BALANCE.name, STREAMS_TASKS.name, STREAMS_MOVES.name)
 
 
@@ -157,7 +156,7 @@ def _given_subtopologies(
     run: Run, options: Namespace, members: DataFrame, stored: DataFrame | None = None
 ) -> tuple[DataFrame | None, list[str]]:
     """Return the subtopologies of the table or of the files that the options name, and what is assumed of them."""
-    described = described_topologies(run, options, members, stored)
+    described = described_topologies(run.spark, options, members, stored, reads_rows=run.reads_rows)
     if described is not None:
         return described
     return run.read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None, []
@@ -167,8 +166,7 @@ def _assumed(balance: DataFrame, members: DataFrame, options: Namespace) -> list
     """Return what is assumed of the groups that have an assignment, by their protocol."""
     assigned = balance.where("error IS NULL")
     protocols = {row["protocol"] for row in assigned.select("protocol").distinct().collect()}
-    is_unordered = STREAMS in protocols and not usable(fit(members, STREAMS_MEMBERS)).where(_UNORDERED).isEmpty()
-    of_groups = [ASSUMED] if is_unordered else []
+    of_groups = assumed_order(members) if STREAMS in protocols else []
     of_classic = [ASSUMED_OF_CLASSIC, *([ASSUMED_IDS] if options.join else [])] if CLASSIC in protocols else []
     is_timed = not assigned.where("restored_ms IS NOT NULL").isEmpty()
     return of_groups + of_classic + ([ASSUMED_OF_RESTORATION] if is_timed else [])

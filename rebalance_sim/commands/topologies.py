@@ -1,23 +1,22 @@
 """The topologies of applications of Kafka Streams that ``--topology`` names."""
 
 from argparse import Namespace
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.named_groups import unknown_group
 from rebalance_sim.commands.options import items
-from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.engine.streams.application import CLASSIC
-from rebalance_sim.engine.tables.inputs import fit, usable
+from rebalance_sim.engine.tables.inputs import fit, union, usable
 from rebalance_sim.sources.assumptions import groups
 from rebalance_sim.sources.kafka_tools.capture import frame
 from rebalance_sim.sources.streams.described_groups import ASSUMED_REPLICAS
 from rebalance_sim.sources.streams.topology_description import ASSUMED_OF_DESCRIPTIONS, read_topologies
-from rebalance_sim.tables import STREAMS_MEMBERS, SUBTOPOLOGIES
+from rebalance_sim.tables import STREAMS_MEMBERS, SUBTOPOLOGIES, Table
 
 _KEYS = ("cluster", "group_id")
 
@@ -29,8 +28,30 @@ class DescribedTopologies(NamedTuple):
     assumptions: list[str]
 
 
+def read_subtopologies(
+    spark: SparkSession,
+    options: Namespace,
+    members: DataFrame | None,
+    read: Callable[[Table, str, str], DataFrame],
+    *,
+    reads_rows: bool = True,
+) -> tuple[DataFrame | None, list[str]]:
+    """Return the subtopologies of the table and of the files of --topology, and what is assumed of the latter."""
+    table = read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None
+    known = None if table is None else fit(table, SUBTOPOLOGIES).select(*SUBTOPOLOGIES.names)
+    described = None if members is None else described_topologies(spark, options, members, known, reads_rows=reads_rows)
+    if described is None:
+        return table, []
+    return union([*([] if known is None else [known]), described.subtopologies]), described.assumptions
+
+
 def described_topologies(
-    run: Run, options: Namespace, members: DataFrame, known: DataFrame | None = None
+    spark: SparkSession,
+    options: Namespace,
+    members: DataFrame,
+    known: DataFrame | None = None,
+    *,
+    reads_rows: bool = True,
 ) -> DescribedTopologies | None:
     """Return the subtopologies in the files of the option, in every cluster in which the group has members.
 
@@ -43,14 +64,14 @@ def described_topologies(
     names = list(dict.fromkeys(row["group_id"] for row in described))
     fitted = usable(fit(members, STREAMS_MEMBERS))
     found = _with_members(fitted, names)
-    for name in names if run.reads_rows else ():
+    for name in names if reads_rows else ():
         if all(name != group["group_id"] for group in found):
             raise unknown_group("--topology", name, fitted)
     done = set() if known is None else {(row["cluster"], row["group_id"]) for row in _named(known, names).collect()}
     left = [group for group in found if (group["cluster"], group["group_id"]) not in done]
     rows = [row | _of_group(group) for group in left for row in described if row["group_id"] == group["group_id"]]
     return DescribedTopologies(
-        frame(run.spark, SUBTOPOLOGIES, (tuple(map(row.get, SUBTOPOLOGIES.names)) for row in rows)),
+        frame(spark, SUBTOPOLOGIES, (tuple(map(row.get, SUBTOPOLOGIES.names)) for row in rows)),
         [ASSUMED_OF_DESCRIPTIONS, *_assumed_replicas(options, left)] if rows else [],
     )
 

@@ -104,7 +104,10 @@ def test_an_audit_of_printed_streams_groups_needs_their_topology(
 def test_the_page_shows_the_rollouts_of_streams_groups(
     spark: SparkSession, small_runs: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One of two processes, which has a warning, and one of a thread, with and without the initial delay."""
+    """One of two processes, which has a warning, and one of a thread, with and without the initial delay.
+
+    A page that is made of the finished audit shows the same.
+    """
     several = [("m-1", "p-1", (0, 1)), ("m-2", "p-2", (2, 3))]
     rows = [
         {"group_id": group, "member_id": f"{group}-{name}", "process_id": process}
@@ -127,7 +130,8 @@ def test_the_page_shows_the_rollouts_of_streams_groups(
     printed = capsys.readouterr().out
     assert re.search(r"alone: rolling restart: each task is without a thread for [\d.]+ s on average", printed)
     assert "-> Set streams.initial.rebalance.delay.ms=0 for the group (kafka-configs.sh)." in printed
-    page = re.sub(r"<[^>]*>", " ", (tmp_path / "out/report.html").read_text())
+    pages = [tmp_path / folder / "report.html" for folder in ("out", "page")]
+    page = re.sub(r"<[^>]*>", " ", pages[0].read_text())
     notes = re.findall(r"As it is: (\d+) epochs, downtime per task [\d.]+ s, (\d+) task moves", page)
     assert len(notes) == 2
     assert "streams.initial.rebalance.delay.ms=0 would help most" in page
@@ -137,6 +141,10 @@ def test_the_page_shows_the_rollouts_of_streams_groups(
     assert "less downtime of tasks" in page
     assert f"rebalance-sim streams --streams-members {tmp_path}/streams-members.json" in html.unescape(page)
     assert "restoring its state takes no time" in page
+    assert main(["report", "--runs", f"{tmp_path}/out", "--out", f"{tmp_path}/page"]) == 0
+    drawn = [re.findall(r'<table class="lanes".*?</table>', path.read_text(), re.DOTALL) for path in pages]
+    assert len(drawn[0]) == 3
+    assert drawn[0] == drawn[1]
 
 
 def test_topologies_need_members(small_runs: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -259,7 +259,7 @@ def test_epochs_of_share_groups_are_no_rebalances(spark: SparkSession) -> None:
     usual = {"strategy": "elected", "partitions": 2, "stable": True, "unowned_ms": 0, "moved": 0, "events": 1}
     consumers, sharing = usual | {"rebalances": 3}, usual | {"group_id": "share", "rebalances": 2, "epochs": 2}
     for rows, first in (
-        ([consumers, sharing], "2 groups, 3 rebalances, 2 epochs of share groups"),
+        ([consumers, sharing], "2 groups, 3 rebalances, 2 epochs of share or streams groups"),
         ([sharing], "1 group, 2 epochs"),
     ):
         assert summarise_costs(totals(spark, rows))[0] == first

@@ -49,6 +49,31 @@ def test_two_groups(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureF
     assert dict(map(tuple, tasks)) == {"active": 6, "standby": 3}
 
 
+def test_one_simulation_has_the_whole_fleet(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Streams groups beside one of consumers: their rows are those of the job streams."""
+    consumer = {"group_id": "c", "member_id": "c", "protocols": ["range"], "subscription": ["orders"]}
+    (tmp_path / "consumers.json").write_text(json.dumps(consumer) + "\n")
+    played = ["--scenario", "rolling-restart", "--timeline", "all"]
+    assert main(["streams", *_tables(EXAMPLES), *played, "--out", f"{tmp_path}/streams"]) == 0
+    capsys.readouterr()
+    given = [*_tables(EXAMPLES), "--members", f"{tmp_path}/consumers.json", *played, "--advice"]
+    assert main(["simulate", *given, "--follow", "pricing", "--out", f"{tmp_path}/out"]) == 0
+    printed = capsys.readouterr().out
+    assert "default pricing, elected:" in printed
+    assert "2 groups, 2 rebalances, 6 epochs of share or streams groups" in printed
+    assert "restoring its state takes no time" in printed
+    assert "3 streams members, 2 subtopologies" in printed
+    for name in ("costs", "bounces", "rebalances", "timeline", "owned_partitions"):
+        rows, expected = (spark.read.parquet(f"{tmp_path}/{folder}/{name}") for folder in ("out", "streams"))
+        assert sorted(map(str, rows.where("group_id = 'pricing'").collect())) == sorted(map(str, expected.collect()))
+    assert {row["group_id"] for row in spark.read.parquet(f"{tmp_path}/out/costs").collect()} == {"c", "pricing"}
+    mistake = ["--subtopologies", "x", "--topics", f"{EXAMPLES}/topics.json", "--members", f"{tmp_path}/consumers.json"]
+    assert main(["simulate", *mistake, *played, "--out", f"{tmp_path}/wrong"]) == USER_ERROR
+    assert "--subtopologies: needs members, which have their tasks: give --streams-members" in capsys.readouterr().err
+
+
 def test_more_standby_replicas(spark: SparkSession, tmp_path: Path) -> None:
     assert main(["streams", *_tables(EXAMPLES), "--standby-replicas", "2", "--out", f"{tmp_path}/out"]) == 0
     (balance,) = spark.read.parquet(f"{tmp_path}/out/streams_balance").collect()

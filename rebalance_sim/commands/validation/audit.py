@@ -9,7 +9,7 @@ from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.validation.fleet import has_source, validate_source
 from rebalance_sim.commands.validation.known_files import KnownFiles
 from rebalance_sim.commands.validation.simulate import with_settings
-from rebalance_sim.commands.validation.streams import check_topology
+from rebalance_sim.commands.validation.topologies import check_topologies, check_topology
 from rebalance_sim.engine.runs.earlier_audits import previous_audit
 from rebalance_sim.engine.runs.files import Files, LocalFiles
 from rebalance_sim.engine.runs.past_runs import past_run
@@ -87,16 +87,6 @@ def check_connectors(options: Namespace) -> None:
     """Raise UserError for connectors without the workers that run them."""
     if options.connectors and not options.workers:
         raise UserError("--connectors: needs workers, which run them; give --workers, or --offsets-topic")
-
-
-def check_topologies(options: Namespace) -> None:
-    """Raise UserError for topologies without the members that have their tasks, which a source may have."""
-    for name in (SUBTOPOLOGIES.name, "topology"):
-        if getattr(options, name) and not options.streams_members:
-            raise UserError(
-                f"--{name}: needs members, which have their tasks: give --streams-members, or a source that has "
-                "applications of Kafka Streams"
-            )
 
 
 def set_tables(options: Namespace, folder: str, existing: Collection[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from rebalance_sim.commands.options import brokers_of, check_at_least, items
 from rebalance_sim.commands.strategies import own_assignors, strategies
 from rebalance_sim.commands.validation.known_files import KnownFiles
+from rebalance_sim.commands.validation.topologies import check_topologies, check_topology
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.sources.scenarios import RejectedStep, read_scenario, settings_of
@@ -18,8 +19,11 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     storm_limits(options)
     strategies(options.strategy, version, own_assignors(options, version))
     scenario_played(options)
+    check_topology(options)
+    check_topologies(options)
     known.check_out(options)
-    known.check_tables(options, "topics", "members", "events", "offsets", "timings", "clusters")
+    tables = ("topics", "members", "events", "offsets", "timings", "clusters", "streams_members", "subtopologies")
+    known.check_tables(options, *tables)
 
 
 def storm_limits(options: Namespace) -> tuple[int, int]:

@@ -2,14 +2,14 @@
 
 from argparse import Namespace
 
-from rebalance_sim.commands.options import brokers_of, check_at_least, check_between, items
+from rebalance_sim.commands.options import brokers_of, check_at_least, check_between
 from rebalance_sim.commands.validation.known_files import KnownFiles
 from rebalance_sim.commands.validation.simulate import with_settings
+from rebalance_sim.commands.validation.topologies import check_topology
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.sources.offsets_topic import KAFKA
 from rebalance_sim.sources.scenarios import RejectedStep, read_scenario
-from rebalance_sim.sources.streams.topology_description import read_topologies
 
 _LARGEST_LAG = 2**62
 _SHORTEST_INTERVAL = 60_000
@@ -49,10 +49,3 @@ def scenario_played(options: Namespace) -> tuple[Scenario | None, list[RejectedS
         raise UserError("--scenario: begins with the members that there are; --leave and --join change them before")
     scenario, bad = read_scenario(options.scenario)
     return with_settings(scenario, options.settings), bad
-
-
-def check_topology(options: Namespace) -> None:
-    """Raise UserError for files with topologies that cannot be read, or that a table is given beside."""
-    if options.subtopologies and options.topology:
-        raise UserError("--subtopologies and --topology: give one of them")
-    read_topologies(items(options.topology) if options.topology else ())

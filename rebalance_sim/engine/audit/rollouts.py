@@ -64,6 +64,7 @@ DEADLOCK = _kind(
     "Let the readiness probe succeed without partitions, or let an old pod stop before its replacement is ready "
     "(maxUnavailable of at least 1).",
 )
+DEADLOCK_OF_TASKS = replace(DEADLOCK, recommendation=DEADLOCK.recommendation.replace("partitions", "tasks"))
 UNSTABLE = _kind(
     "rollout-unstable",
     Severity.ERROR,
@@ -111,8 +112,8 @@ DEPENDS = replace(
 )
 KINDS = (COST, FAILS, DEADLOCK, UNSTABLE, STORM, DOWNTIME, DEPENDS)
 _IN_EPOCHS = {
-    GroupKind.SHARE: (COST_OF_SHARES, UNSTABLE_OF_SHARES),
-    GroupKind.STREAMS_GROUP: (COST_OF_TASKS, UNSTABLE_OF_TASKS),
+    GroupKind.SHARE: (COST_OF_SHARES, DEADLOCK, UNSTABLE_OF_SHARES),
+    GroupKind.STREAMS_GROUP: (COST_OF_TASKS, DEADLOCK_OF_TASKS, UNSTABLE_OF_TASKS),
 }
 """By kind of group whose members wait for no rebalance, how its findings are worded."""
 SAVED = (
@@ -166,7 +167,7 @@ def _in_epochs(group: Group, costs: Row, best: Row | None) -> Iterator[Finding]:
 
     Settings are tried in streams groups only, and that restoring state takes no time is assumed there.
     """
-    cost, unstable = _IN_EPOCHS[group.kind.kind]
+    cost, deadlock, unstable = _IN_EPOCHS[group.kind.kind]
     figures = cost_figures(costs)
     figures = {"epochs": figures.pop("rebalances"), **figures}
     names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"], "stable": ""}
@@ -182,7 +183,7 @@ def _in_epochs(group: Group, costs: Row, best: Row | None) -> Iterator[Finding]:
     if costs["failed"]:
         yield finding(FAILS, {"failed": costs["failed"]})
     elif not costs["finished"]:
-        yield finding(DEADLOCK)
+        yield finding(deadlock)
     elif not costs["stable"]:
         yield finding(unstable)
     if best is not None:

@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.audit.rollouts import OF_ADVICE, OF_COSTS
-from rebalance_sim.engine.simulation.streams_groups import StreamsRollouts
+from rebalance_sim.engine.simulation.streams_groups import StreamsRollouts, without_classic
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.engine.streams.groups import StreamsPlan
 from rebalance_sim.engine.tables.inputs import usable
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.kafka.brokers import Clusters
-from rebalance_sim.tables import ADVICE, CLASSIC, COSTS, STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_TASKS
+from rebalance_sim.tables import ADVICE, COSTS, STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_TASKS
 
 AFTER_STOP = "streams_after_stop"
 """The rows of ``streams_balance`` after the process with the most stateful tasks has stopped."""
@@ -72,8 +72,7 @@ class StreamsInputs:
 
     def rolled_out(self, rollouts: StreamsRollouts, topics: DataFrame, stage: Stage) -> dict[str, DataFrame]:
         """Return what is simulated of the rollout of each streams group with usable topics, by table."""
-        classic = usable(self.members).where(F.col("protocol") == CLASSIC).select(*_KEYS)
-        members = self.members.join(classic, _KEYS, "left_anti")
+        members = without_classic(self.members)
         rows = stage(rollouts.rows(members, usable(self.subtopologies), topics), "streams-rollouts")
         return {name: rows.transform(outcome(name)) for name in rollouts.outputs}
 

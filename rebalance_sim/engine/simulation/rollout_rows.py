@@ -32,6 +32,8 @@ class GroupRows:
     """The topics of the group, or its subtopologies, with their partitions at the end."""
     protocol: str
     outcome: RolloutOutcome
+    awaited: tuple[str, str] = ("a restarted consumer or a partition without a member", "consumers with partitions")
+    """What a rollout may wait for: at the end of a bounce, and in available pods."""
 
     def costs(self, events: int) -> dict[str, Any]:
         """Return the figures of costs."""
@@ -80,9 +82,9 @@ class GroupRows:
         awaited = self.outcome.awaited
         if awaited is None:
             return None
-        what = "a restarted consumer or a partition without a member"
+        what, in_pods = self.awaited
         if awaited.kind is ScenarioKind.PODS_AVAILABLE:
-            what = f"{plural(awaited.value, 'available pod')} of consumers with partitions"
+            what = f"{plural(awaited.value, 'available pod')} of {in_pods}"
         return f"the rollout does not finish: it waits for {what}"
 
     def bounces(self) -> list[dict[str, Any]]:

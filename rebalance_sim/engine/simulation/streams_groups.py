@@ -53,6 +53,7 @@ _EMPTY = "Empty"
 _OLD_BROKERS = "streams groups are simulated by the rules of brokers since Kafka 4.2"
 CLASSIC_ROLLOUT = "an application over the classic protocol is not simulated"
 _STATIC = "static members of streams groups (group.instance.id) exist since Kafka 4.4"
+_AWAITED = ("a restarted process or a task without a thread", "processes with tasks")
 _REJECTED = "rejected_members"
 
 
@@ -115,7 +116,7 @@ class StreamsRollouts:
         counts: dict[str, int] = defaultdict(int)
         for subtopology, _ in outcome.sharing.partitions:
             counts[subtopology] += 1
-        rows = GroupRows(names, [each.name for each in threads], counts, STREAMS_ASSIGNORS[0], outcome)
+        rows = GroupRows(names, [each.name for each in threads], counts, STREAMS_ASSIGNORS[0], outcome, _AWAITED)
         is_followed = self.followed is None or row["group_id"] in self.followed
         tables = rows.tables(costs, happening, is_followed=is_followed)
         if ADVICE.name in self.outputs and any(step.state == _EMPTY for step in outcome.steps):
@@ -215,6 +216,12 @@ class StreamsRollouts:
             standbys if self.standby_replicas is None else self.standby_replicas,
             group_seed(self.seed, row["cluster"], row["group_id"]),
         )
+
+
+def without_classic(members: DataFrame) -> DataFrame:
+    """Return the fitted members without those of classic applications, whose consumers are other rows of a fleet."""
+    classic = usable(members).where(F.col("protocol") == CLASSIC).select(*KEYS)
+    return members.join(classic, [*KEYS], "left_anti")
 
 
 def _error(

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 
 from rebalance_sim.engine.spark.caching import cached
 from rebalance_sim.engine.spark.driver_rows import DriverRows
+from rebalance_sim.engine.tables.inputs import union
 
 Transformation = Callable[[DataFrame], DataFrame]
 
@@ -23,6 +24,11 @@ def outcome(name: str) -> Transformation:
         return rows.where(f"{name} IS NOT NULL").select(f"{name}.*")
 
     return taken
+
+
+def with_rows(name: str, more: DataFrame) -> Transformation:
+    """Return a transformation that takes one output table out of a run's rows, and adds more rows of it."""
+    return lambda rows: union([outcome(name)(rows), more])
 
 
 class Outcomes(Mapping[str, DataFrame]):

@@ -5,11 +5,15 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.api.simulation import RunOptions, simulate
 from rebalance_sim.api.streams import simulate_streams
+from rebalance_sim.commands.validation.simulate import with_settings
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Overrides, Scenario, ScenarioStep, Selection
+from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import STREAMS_MEMBERS, SUBTOPOLOGIES, TOPICS
-from tests.support.rows import table
+from tests.support.rows import member, table
+from tests.support.rows import members as members_table
 
 ONE = Selection(first=1)
 GROUP = "pricing"
@@ -140,6 +144,38 @@ def test_the_static_rolling_restart_is_that_of_consumers(spark: SparkSession) ->
     )
     (costs,) = of(simulate_streams(*inputs, topics, "rolling-restart-static", kafka_version="4.4.0").costs)
     assert (costs["error"], costs["events"], costs["rebalances"], costs["moved"]) == (None, 2, 0, 0)
+
+
+def test_simulations_of_consumers_may_have_streams_groups_beside(spark: SparkSession) -> None:
+    """Under their own assignor alone; classic applications are left out."""
+    streams = [*THREADS, thread("x", "pod-x", 0, group_id="classic", protocol="classic")]
+    topics = table(spark, TOPICS, [{"topic": "orders", "partitions": 4}])
+    given: RunOptions = {
+        "streams_members": table(spark, STREAMS_MEMBERS, streams),
+        "subtopologies": table(spark, SUBTOPOLOGIES, [part("0", "orders")]),
+        "seed": 4,
+    }
+    consumers = members_table(spark, member("c", ["range"], ["orders"]))
+    strategies = ("elected", "roundrobin")
+    found = simulate(consumers, topics, Scenario("test", steps=(LEAVE,)), strategies, **given)
+    (expected,) = of(simulated(spark, LEAVE, seed=4).costs)
+    costs = {(row["group_id"], row["strategy"]): row for row in of(found.costs)}
+    assert costs.keys() == {("g", "elected"), ("g", "roundrobin"), (GROUP, "elected")}
+    assert costs[GROUP, "elected"] == expected
+    assert found.rejects.isEmpty()
+
+
+def test_a_deployment_waits_forever_for_pods_without_tasks(spark: SparkSession) -> None:
+    """A third process gets none of two tasks, and without any its pod is not ready, so that no old one stops."""
+    members = [thread("a", "pod-a", 0), thread("b", "pod-b", 1)]
+    topics = table(spark, TOPICS, [{"topic": "orders", "partitions": 2}])
+    scenario = with_settings(scenario_of("deployment"), "ready_when_assigned=true")
+    given = (table(spark, STREAMS_MEMBERS, members), table(spark, SUBTOPOLOGIES, [part("0", "orders")]), topics)
+    (costs,) = of(simulate_streams(*given, scenario).costs)
+    assert (costs["finished"], costs["failure"]) == (
+        False,
+        "the rollout does not finish: it waits for 1 available pod of processes with tasks",
+    )
 
 
 def test_the_seed_alone_decides_the_times(spark: SparkSession) -> None:
