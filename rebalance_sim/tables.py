@@ -1904,6 +1904,11 @@ SUBTOPOLOGIES = Table(
         Column("topic_patterns", STRINGS, "regular expressions of topics that it reads, too"),
         Column("stateful", BOOLEAN, "whether it has state stores with changelog topics", required=True),
         Column("standby_replicas", INT, "num.standby.replicas of the group; null for 0"),
+        Column(
+            "inferred",
+            BOOLEAN,
+            "whether it follows from the tasks that members of a classic application got; null or false if it is known",
+        ),
         Column("changelogs", STRINGS, "changelog topics of its state stores; null if they are unknown"),
     ),
 )

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table
 from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.topologies import assumed_of_inferred
 from rebalance_sim.commands.validation.fleet import stated_by
 from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.runs.run import Run
@@ -73,6 +74,7 @@ def _write_streams(
     stored = read_stored_streams(found.given, options.cluster)
     given = getattr(options, SUBTOPOLOGIES.name, "")
     parts = stored.with_subtopologies(run.read(SUBTOPOLOGIES, given, AUTO)) if given else stored
+    run.assumptions += assumed_of_inferred(parts.subtopologies)
     # Records of streams groups have not been decoded before: what is wrong with one shows only here.
     table = F.when(F.col("table") == RECORD, F.lit(STREAMS_MEMBERS.name)).otherwise(F.col("table"))
     rejects = parts.rejects.withColumn("table", table)

@@ -24,7 +24,7 @@ from rebalance_sim.commands.streams_summary import (
     summarise_tasks,
 )
 from rebalance_sim.commands.summary import summarise_run
-from rebalance_sim.commands.topologies import described_topologies
+from rebalance_sim.commands.topologies import assumed_of_inferred, described_topologies
 from rebalance_sim.commands.validation.streams import scenario_played
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.simulation.cost_totals import COLUMNS, TOTALS, add_up
@@ -33,7 +33,7 @@ from rebalance_sim.engine.simulation.streams_groups import ASSUMED_OF_ROLLOUTS
 from rebalance_sim.engine.streams.application import CLASSIC, STREAMS
 from rebalance_sim.engine.streams.classic import ASSUMED_IDS, ASSUMED_OF_CLASSIC
 from rebalance_sim.engine.streams.restoration import ASSUMED_OF_RESTORATION
-from rebalance_sim.engine.tables.inputs import no_rejects, union
+from rebalance_sim.engine.tables.inputs import fit, no_rejects, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
@@ -142,14 +142,16 @@ def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
         assumed = earlier_assumptions(spark, options.streams_members)
         given, described = _given_subtopologies(run, options, members)
         assert given is not None
-        return Source(members, given, no_rejects(spark), assumed + described)
+        described += assumed_of_inferred(usable(fit(given, SUBTOPOLOGIES)))
+        return Source(members, given, no_rejects(spark), list(dict.fromkeys(assumed + described)))
     properties = dict(read_client_properties(options.command_config)) if options.command_config else None
     dump = open_dump(spark, options.offsets_topic, properties)
     if dump.lines is not None:
         raise UserError("--offsets-topic: text does not have the tasks of members; give Parquet, or kafka:HOST:PORT")
     stored = read_stored_streams(dump.records, options.cluster)
     given, described = _given_subtopologies(run, options, stored.members, stored.subtopologies)
-    return Source(*(stored if given is None else stored.with_subtopologies(given)), described)
+    read = stored if given is None else stored.with_subtopologies(given)
+    return Source(*read, [*described, *assumed_of_inferred(read.subtopologies)])
 
 
 def _given_subtopologies(

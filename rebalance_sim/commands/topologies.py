@@ -11,10 +11,12 @@ from rebalance_sim.commands.named_groups import unknown_group
 from rebalance_sim.commands.options import items
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.engine.streams.application import CLASSIC
-from rebalance_sim.engine.tables.inputs import fit, union, usable
+from rebalance_sim.engine.tables.inputs import fit, usable
 from rebalance_sim.sources.assumptions import groups
 from rebalance_sim.sources.kafka_tools.capture import frame
 from rebalance_sim.sources.streams.described_groups import ASSUMED_REPLICAS
+from rebalance_sim.sources.streams.stored import with_given
+from rebalance_sim.sources.streams.stored_applications import ASSUMED_TOPOLOGY
 from rebalance_sim.sources.streams.topology_description import ASSUMED_OF_DESCRIPTIONS, read_topologies
 from rebalance_sim.tables import STREAMS_MEMBERS, SUBTOPOLOGIES, Table
 
@@ -36,13 +38,22 @@ def read_subtopologies(
     *,
     reads_rows: bool = True,
 ) -> tuple[DataFrame | None, list[str]]:
-    """Return the subtopologies of the table and of the files of --topology, and what is assumed of the latter."""
+    """Return the subtopologies of the table and of the files of --topology, and what is assumed of them."""
     table = read(SUBTOPOLOGIES, options.subtopologies, options.format) if options.subtopologies else None
     known = None if table is None else fit(table, SUBTOPOLOGIES).select(*SUBTOPOLOGIES.names)
     described = None if members is None else described_topologies(spark, options, members, known, reads_rows=reads_rows)
     if described is None:
-        return table, []
-    return union([*([] if known is None else [known]), described.subtopologies]), described.assumptions
+        return table, [] if known is None else assumed_of_inferred(known)
+    if known is None:
+        return described.subtopologies, described.assumptions
+    subtopologies = with_given(known, described.subtopologies)
+    return subtopologies, [*described.assumptions, *assumed_of_inferred(subtopologies)]
+
+
+def assumed_of_inferred(subtopologies: DataFrame) -> list[str]:
+    """Return what is assumed of applications whose topologies are inferred."""
+    rows = subtopologies.where("inferred").select("group_id").distinct().collect()
+    return [ASSUMED_TOPOLOGY.format(groups({row["group_id"] for row in rows}))] if rows else []
 
 
 def described_topologies(
@@ -55,8 +66,8 @@ def described_topologies(
 ) -> DescribedTopologies | None:
     """Return the subtopologies in the files of the option, in every cluster in which the group has members.
 
-    Groups with ``known`` subtopologies keep these. Returns None without the option; raises UserError for a group that
-    has no members.
+    Groups with ``known`` subtopologies keep these, unless they are inferred. Returns None without the option; raises
+    UserError for a group that has no members.
     """
     if not options.topology:
         return None
@@ -67,7 +78,8 @@ def described_topologies(
     for name in names if reads_rows else ():
         if all(name != group["group_id"] for group in found):
             raise unknown_group("--topology", name, fitted)
-    done = set() if known is None else {(row["cluster"], row["group_id"]) for row in _named(known, names).collect()}
+    certain = None if known is None else _named(known.where("inferred IS NOT TRUE"), names)
+    done = set() if certain is None else {(row["cluster"], row["group_id"]) for row in certain.collect()}
     left = [group for group in found if (group["cluster"], group["group_id"]) not in done]
     rows = [row | _of_group(group) for group in left for row in described if row["group_id"] == group["group_id"]]
     return DescribedTopologies(

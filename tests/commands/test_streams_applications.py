@@ -94,6 +94,28 @@ def test_an_application_that_waits_for_a_probing_rebalance(
     ]
 
 
+def test_a_topology_is_inferred_from_the_tasks_of_members(
+    spark: SparkSession, tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table of subtopologies takes its place, and so does a description."""
+    at = arguments.index("--subtopologies")
+    given, table = [*arguments[:at], *arguments[at + 2 :]], arguments[at : at + 2]
+    text = "Topologies:\n  Sub-topology: 0\n    Source: s (topics: [orders])\n    Processor: p (stores: [sums])\n"
+    (tmp_path / "totals.txt").write_text(text)
+    printed = {}
+    for name, more in (("", []), ("table", table), ("file", ["--topology", f"totals={tmp_path}/totals.txt"])):
+        assert main([*given, *more, "--leave", "b"]) == 0
+        printed[name] = " ".join(capsys.readouterr().out.split())
+        rows = spark.read.parquet(f"{tmp_path}/out/streams_balance").where("error IS NULL").collect()
+        assert [(row["group_id"], row["tasks"], row["restored"]) for row in rows] == [("totals", 4, 0)]
+    assumed = "opology of 1 group (totals) is inferred from the tasks that members got in the last rebalance"
+    assert {name for name, text in printed.items() if assumed in text} == {""}
+    assert main(["fleet", *arguments[1:3], "--out", f"{tmp_path}/fleet"]) == 0
+    assert assumed in " ".join(capsys.readouterr().out.split())
+    (part,) = spark.read.parquet(f"{tmp_path}/fleet/subtopologies").collect()
+    assert (part["group_id"], part["topics"], part["stateful"], part["inferred"]) == ("totals", ["orders"], True, True)
+
+
 def test_the_description_of_a_topology(
     spark: SparkSession, tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.api.streams import assign_streams
 from rebalance_sim.sources.streams.stored_applications import read_applications
-from rebalance_sim.tables import SUBTOPOLOGIES, TOPICS
+from rebalance_sim.tables import TOPICS
 from tests.real.conftest import VERSIONS, running
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import until
@@ -70,18 +70,19 @@ class Stored(NamedTuple):
     """What the coordinator's record has of an application."""
 
     members: DataFrame
+    subtopologies: DataFrame
     tasks: Tasks
 
 
 def stored(spark: SparkSession, broker: Broker, application: Application) -> Stored:
     messages = read_topic(broker.bootstrap_servers, "__consumer_offsets")
     records = [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
-    members, rejects = read_applications(spark.createDataFrame(records, OFFSETS_RECORD), "default")
+    members, parts, rejects = read_applications(spark.createDataFrame(records, OFFSETS_RECORD), "default")
     assert rejects.isEmpty()
-    members = members.where(F.col("group_id") == application.name)
+    members, parts = (rows.where(F.col("group_id") == application.name) for rows in (members, parts))
     rows = members.collect()
     listed = [(row["member_id"], role, row[role] or ()) for row in rows for role in ("active", "standby")]
-    return Stored(members, {(member, role): frozenset(map(tuple, of)) for member, role, of in listed})
+    return Stored(members, parts, {(member, role): frozenset(map(tuple, of)) for member, role, of in listed})
 
 
 def settled(spark: SparkSession, broker: Broker, application: Application, processes: int) -> Stored:
@@ -135,13 +136,12 @@ def predicted(spark: SparkSession, broker: Broker, application: Application, bef
     had = before.members.select("member_id", "active", "standby")
     remaining = after.members.drop("active", "standby").join(had, "member_id", "left")
     read = (application.topic, application.repartition_topic)
-    of_application = {"group_id": application.name, "standby_replicas": application.standby_replicas}
-    parts = [
-        of_application | {"subtopology": str(number), "topics": [topic], "stateful": number == 1}
-        for number, topic in enumerate(read)
+    columns = ("subtopology", "topics", "stateful", "standby_replicas", "inferred")
+    assert sorted(map(tuple, before.subtopologies.select(*columns).collect())) == [
+        (str(number), [topic], number == 1, application.standby_replicas, True) for number, topic in enumerate(read)
     ]
     topics = table(spark, TOPICS, [{"topic": name, "partitions": PARTITIONS} for name in read])
-    run = assign_streams(remaining, table(spark, SUBTOPOLOGIES, parts), topics, kafka_version=broker.version)
+    run = assign_streams(remaining, before.subtopologies, topics, kafka_version=broker.version)
     assert [row["error"] for row in run.streams_balance.collect()] == [None]
     tasks = F.collect_set(F.struct("subtopology", "partition"))
     rows = run.streams_tasks.groupBy("member_id", "role").agg(tasks).collect()

@@ -20,14 +20,21 @@ class StoredStreams(NamedTuple):
     def with_subtopologies(self, given: DataFrame) -> "StoredStreams":
         """Add the given subtopologies of groups whose topologies are not stored: those of classic applications."""
         fitted = fit(given, SUBTOPOLOGIES)
-        stored = self.subtopologies.select("cluster", "group_id").distinct()
-        added = usable(fitted).join(stored, ["cluster", "group_id"], "anti")
         rejects = union([self.rejects, rejected(fitted, SUBTOPOLOGIES)])
-        return StoredStreams(self.members, self.subtopologies.unionByName(added), rejects)
+        return StoredStreams(self.members, with_given(self.subtopologies, usable(fitted)), rejects)
+
+
+def with_given(known: DataFrame, given: DataFrame) -> DataFrame:
+    """Return known subtopologies, but those that are given in place of inferred ones, and of other groups."""
+    keys = ["cluster", "group_id"]
+    certain = known.where("inferred IS NOT TRUE")
+    added = given.join(certain.select(*keys).distinct(), keys, "anti").select(*SUBTOPOLOGIES.names)
+    inferred = known.where("inferred").join(added.select(*keys).distinct(), keys, "anti")
+    return union([rows.select(*SUBTOPOLOGIES.names) for rows in (certain, added, inferred)])
 
 
 def read_stored_streams(records: DataFrame, cluster: str) -> StoredStreams:
     """Return what is stored, from records with ``key``, ``value``, ``partition`` and ``offset``."""
     members, subtopologies, rejects = read_streams_groups(records, cluster)
-    classic, unread = read_applications(records, cluster)
-    return StoredStreams(members.unionByName(classic), subtopologies, union([rejects, unread]))
+    classic, inferred, unread = read_applications(records, cluster)
+    return StoredStreams(members.unionByName(classic), subtopologies.unionByName(inferred), union([rejects, unread]))

@@ -1,6 +1,6 @@
 """Read classic applications of Kafka Streams from ``__consumer_offsets``: members, and the tasks that they were sent.
 
-Their topologies are in no topic; they have to be known otherwise.
+Their topologies are in no topic: they are inferred from these tasks.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.kafka.group_kinds import STREAMS_PROTOCOL
-from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment, decode_subscription
+from rebalance_sim.kafka.streams.inferred_topology import InferredSubtopology, RebalancedMember, inferred_subtopologies
+from rebalance_sim.kafka.wire.consumer_protocol import TopicPartition, decode_assignment, decode_subscription
 from rebalance_sim.kafka.wire.offsets_topic import GroupMember, GroupMetadata, RecordType, decode_key, decode_value
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.kafka.wire.streams_protocol import (
@@ -25,17 +26,21 @@ from rebalance_sim.kafka.wire.streams_protocol import (
     decode_subscription_info,
 )
 from rebalance_sim.sources.offsets_topic.stored_members import as_json
-from rebalance_sim.tables import REJECTS, STREAMS_MEMBERS, struct
+from rebalance_sim.tables import REJECTS, STREAMS_MEMBERS, SUBTOPOLOGIES, struct
 
-_ROW = struct({"member": STREAMS_MEMBERS.schema, "reject": REJECTS.schema})
+_ROW = struct({"member": STREAMS_MEMBERS.schema, "subtopology": SUBTOPOLOGIES.schema, "reject": REJECTS.schema})
 _GROUP_PREFIX = RecordType.GROUP_METADATA.to_bytes(2)
 _CONSUMERS = "consumer"
+ASSUMED_TOPOLOGY = (
+    "the topology of {} is inferred from the tasks that members got in the last rebalance. A subtopology counts as "
+    "stateful if a process had state of it before, and num.standby.replicas is the number of copies of most tasks"
+)
 
 
-def read_applications(records: DataFrame, cluster: str) -> tuple[DataFrame, DataFrame]:
-    """Return members and rejects, from records with ``key``, ``value``, ``partition`` and ``offset``.
+def read_applications(records: DataFrame, cluster: str) -> tuple[DataFrame, DataFrame, DataFrame]:
+    """Return members, inferred subtopologies and rejects; the last record of each group counts.
 
-    The last record of each group counts.
+    Records have ``key``, ``value``, ``partition`` and ``offset``.
     """
     of_groups = records.where(F.substring("key", 1, 2) == F.lit(_GROUP_PREFIX))
     last = of_groups.groupBy("key").agg(F.max_by("value", F.struct("partition", "offset")).alias("value"))
@@ -47,12 +52,12 @@ def read_applications(records: DataFrame, cluster: str) -> tuple[DataFrame, Data
             yield pa.RecordBatch.from_pylist(rows, pa.schema(list(arrow_type(_ROW))))
 
     rows = map_batches(last.where("value IS NOT NULL"), decoded, _ROW).persist()
-    members, rejects = (rows.where(f"{name} IS NOT NULL").select(f"{name}.*") for name in _ROW.names)
-    return members, rejects
+    members, subtopologies, rejects = (rows.where(f"{name} IS NOT NULL").select(f"{name}.*") for name in _ROW.names)
+    return members, subtopologies, rejects
 
 
 def _rows(key: bytes, value: bytes, cluster: str) -> Iterable[dict[str, Any]]:
-    """Yield the members of a group, if it is an application; those with malformed bytes as rejects."""
+    """Yield the members of a group, if it is an application, and its subtopologies; malformed members are rejects."""
     try:
         group_id, group = decode_key(key).group_id, decode_value(RecordType.GROUP_METADATA, value)
     except SchemaError:
@@ -61,21 +66,35 @@ def _rows(key: bytes, value: bytes, cluster: str) -> Iterable[dict[str, Any]]:
     if not isinstance(group, GroupMetadata) or (group.protocol_type, group.protocol) != (_CONSUMERS, STREAMS_PROTOCOL):
         return
     is_probing = any(map(_waits_for_probing, group.members))
+    read: list[RebalancedMember] = []
     for member in group.members:
         row: dict[str, Any] = {"cluster": cluster, "group_id": group_id, "member_id": member.member_id}
         try:
-            sent = decode_subscription_info(decode_subscription(member.subscription or b"").user_data or b"")
-            row |= _member(member, sent) | {"join_order": 0 if member.member_id == group.leader else None}
-            yield {"member": row | ({"task_offsets": _offsets(sent)} if is_probing else {})}
+            rebalanced = _rebalanced(member)
+            row |= _member(member, rebalanced) | {"join_order": 0 if member.member_id == group.leader else None}
+            yield {"member": row | ({"task_offsets": _offsets(rebalanced.sent)} if is_probing else {})}
+            read.append(rebalanced)
         except SchemaError as problem:
             reject = {"table": STREAMS_MEMBERS.name, "cluster": cluster, "group_id": group_id}
             yield {"reject": reject | {"row": as_json(row), "reason": str(problem)}}
+    if len(read) == len(group.members):
+        of_group = {"cluster": cluster, "group_id": group_id, "inferred": True}
+        yield from ({"subtopology": of_group | _subtopology(part)} for part in inferred_subtopologies(read))
+
+
+def _subtopology(part: InferredSubtopology) -> dict[str, Any]:
+    return {
+        "subtopology": str(part.number),
+        "topics": list(part.sources),
+        "stateful": part.is_stateful,
+        "standby_replicas": part.standby_replicas,
+    }
 
 
 def _waits_for_probing(member: GroupMember) -> bool:
     """Return whether a member is to start a probing rebalance, because tasks were warming up in the last one."""
     try:
-        return _received(member).next_rebalance_ms not in (0, NO_REBALANCE)
+        return _received(member)[1].next_rebalance_ms not in (0, NO_REBALANCE)
     except SchemaError:
         return False
 
@@ -88,11 +107,12 @@ def _offsets(sent: SubscriptionInfo) -> list[dict[str, Any]]:
     ]
 
 
-def _member(member: GroupMember, sent: SubscriptionInfo) -> dict[str, Any]:
+def _member(member: GroupMember, rebalanced: RebalancedMember) -> dict[str, Any]:
     """Return a member with the tasks that the leader sent it."""
-    received = _received(member)
+    _, sent, _, received = rebalanced
     return {
         "process_id": str(sent.process),
+        "instance_id": member.group_instance_id,
         "client_id": member.client_id,
         "host": member.client_host,
         "active": _listed(received.active_tasks),
@@ -102,11 +122,18 @@ def _member(member: GroupMember, sent: SubscriptionInfo) -> dict[str, Any]:
     }
 
 
-def _received(member: GroupMember) -> AssignmentInfo:
+def _rebalanced(member: GroupMember) -> RebalancedMember:
+    subscription = decode_subscription(member.subscription or b"")
+    sent = decode_subscription_info(subscription.user_data or b"")
+    return RebalancedMember(subscription.topics, sent, *_received(member))
+
+
+def _received(member: GroupMember) -> tuple[tuple[TopicPartition, ...], AssignmentInfo]:
     """Return what the leader sent to a member; nothing if its assignment ended with an exception."""
     if not member.assignment:
-        return AssignmentInfo(1)
-    return decode_assignment_info(decode_assignment(member.assignment).user_data or b"")
+        return (), AssignmentInfo(1)
+    assignment = decode_assignment(member.assignment)
+    return assignment.partitions, decode_assignment_info(assignment.user_data or b"")
 
 
 def _listed(tasks: Iterable[TaskId]) -> list[dict[str, Any]]:
