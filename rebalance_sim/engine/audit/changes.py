@@ -180,7 +180,7 @@ def how_to_change(group: Group, name: str, value: str) -> str:
     if name == WITHOUT_DELAY[0]:
         return (
             f"Set {name}={value} for the group (kafka-configs.sh). The first thread of an empty group then gets all "
-            "tasks at once, and gives some up again if others join."
+            "tasks at once, and revokes some of them if others join."
         )
     if name == PROTOCOL:
         said = to_coordinator(group, "uniform")

@@ -1,4 +1,4 @@
-"""The topology of a classic application, as far as the bytes of its last rebalance tell it.
+"""The topology of a classic application, as far as the bytes of its last rebalance show it.
 
 A member gets its partitions sorted, and the task of each (``StreamsPartitionAssignor.onAssignment``): so the source
 topics of every subtopology are known. That a subtopology has state shows where a process reports some, or has standby
@@ -36,7 +36,7 @@ class InferredSubtopology(NamedTuple):
 def inferred_subtopologies(members: Sequence[RebalancedMember]) -> list[InferredSubtopology]:
     """Return the subtopologies of an application; none if some topic to which it subscribes is of no task.
 
-    So it is as long as members give tasks up for others.
+    So it is as long as members revoke tasks for others.
     """
     sources: dict[int, set[str]] = defaultdict(set)
     for member in members:
