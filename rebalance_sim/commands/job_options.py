@@ -303,8 +303,8 @@ def _audit(groups: OptionGroups) -> None:
     _streams_tables(
         groups,
         "adds findings about the tasks of Kafka Streams",
-        "subtopologies table of these applications; with --offsets-topic that of classic applications, whose "
-        "topologies are in no topic",
+        "subtopologies table of these applications; with --offsets-topic that of classic applications, in place of "
+        "what is inferred from their tasks",
     )
     add("--records", default="", metavar="PATH", help="records table: adds findings about keys")
     add(
@@ -496,8 +496,8 @@ def _streams(groups: OptionGroups) -> None:
         "--subtopologies",
         default="",
         metavar="PATH",
-        help="subtopologies table, with --streams-members; with --offsets-topic that of classic applications, whose "
-        "topologies Kafka does not store",
+        help="subtopologies table, with --streams-members; with --offsets-topic that of classic applications, in place "
+        "of what is inferred from their tasks",
     )
     _topology(groups, "of applications, in place of --subtopologies")
     add("--topics", required=True, metavar="PATH", help="topics table: a subtopology has as many tasks as partitions")
