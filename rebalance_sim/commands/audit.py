@@ -203,7 +203,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         number = run.number_of(past[GENERATIONS.name])
         run.count_rows(GENERATIONS.name, number, number, 0)
     seen = [] if rules.seen is None else seen_in(written[VERDICTS.name], rules.seen)
-    run.assumptions = [
+    assumed = [
         *earlier_assumptions(spark, options.members),
         *simulation_assumptions(scenario, seen),
         *_assumed_release(options),
@@ -213,6 +213,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         *_assumed_of_streams(written),
         *fleet.assumptions,
     ]
+    run.assumptions = list(dict.fromkeys(assumed))
     since = write_news(run, previous, written, thresholds, has_rates=before is not None)
     missing = missing_library()
     if not run.writes:

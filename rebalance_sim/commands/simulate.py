@@ -130,11 +130,12 @@ def run(spark: SparkSession, options: Namespace) -> None:
             count = run.number_of(rows)
             run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
     seen = [] if timings is None else seen_in(tables[COSTS.name], taken_from(timings, scenario))
-    run.assumptions = [*earlier_assumptions(spark, options.members), *simulation_assumptions(scenario, seen)]
-    run.assumptions += _assumed_of_clients(tables[COSTS.name])
+    assumed = [*earlier_assumptions(spark, options.members), *simulation_assumptions(scenario, seen)]
+    assumed += _assumed_of_clients(tables[COSTS.name])
     if streams is not None:
         of_rollouts = assumed_of_rollouts(tables[COSTS.name], fit(streams, STREAMS_MEMBERS))
-        run.assumptions += [*described, *assumed_order(streams), *of_rollouts]
+        assumed += [*described, *assumed_order(streams), *of_rollouts]
+    run.assumptions = list(dict.fromkeys(assumed))
     run.finish()
     if options.follow:
         print_summary(_log(tables[TIMELINE.name], options.follow))
