@@ -17,7 +17,7 @@ from rebalance_sim.kafka.wire.streams_protocol import (
     decode_subscription_info,
 )
 from tests.oracle.oracle import KAFKA_STREAMS_RELEASES
-from tests.support.cases import golden_sample
+from tests.support.cases import golden
 
 FIRST, SECOND, READ = TaskId(0, 0), TaskId(0, 1), TaskId(1, 0)
 ORDERS = [TopicPartition("orders", 0), TopicPartition("orders", 1)]
@@ -57,9 +57,9 @@ def test_a_topology_is_not_inferred_in_part(members: list[RebalancedMember]) -> 
 
 @pytest.mark.parametrize("release", KAFKA_STREAMS_RELEASES)
 def test_what_is_inferred_of_kafkas_answers_is_the_topology(release: str) -> None:
-    cases = golden_sample(f"cases-kafka-streams-leader-{release}")
+    cases = golden(f"cases-kafka-streams-leader-{release}")
     inferred = 0
-    for case, answer in zip(cases, golden_sample(f"kafka-streams-leader-{release}"), strict=True):
+    for case, answer in zip(cases, golden(f"kafka-streams-leader-{release}"), strict=True):
         try:
             members = [_rebalanced(of, answer.get("members", {}).get(of["id"])) for of in case["config"]["members"]]
         except SchemaError:
