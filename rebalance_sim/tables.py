@@ -1820,15 +1820,19 @@ MIRROR_TASKS = Table(
         Column("task", INT, "number of the task"),
         Column("topic", STRING, "topic of the source cluster, of a task of a `MirrorSourceConnector`"),
         Column("partition", INT, "partition of the topic"),
-        Column("consumer_group", STRING,
-               "consumer group of the source cluster, of a task of a `MirrorCheckpointConnector`"),
+        Column(
+            "consumer_group", STRING, "consumer group of the source cluster, of a task of a `MirrorCheckpointConnector`"
+        ),
         Column("worker", STRING, "worker that runs the task at the end; null if none does"),
-        Column("certain", BOOLEAN,
-               "whether the task depends neither on the order in which the source cluster's brokers list topics or "
-               "groups, nor on the workers' release of Java"),
+        Column(
+            "certain",
+            BOOLEAN,
+            "whether the task depends neither on the order in which the source cluster's brokers list topics or "
+            "groups, nor on the workers' release of Java",
+        ),
         Column("error", STRING, "why the tasks of the connector are not predicted; null if they are"),
     ),
-)  # fmt: skip
+)
 
 CONNECT_ADVICE = Table(
     "connect_advice",

@@ -52,7 +52,9 @@ _EMPTY = "Empty"
 """The state of a group without members."""
 _OLD_BROKERS = "streams groups are simulated by the rules of brokers since Kafka 4.2"
 CLASSIC_ROLLOUT = "an application over the classic protocol is not simulated"
-_STATIC = "static members of streams groups (group.instance.id) exist since Kafka 4.4"
+_STATIC = (
+    "static members of streams groups exist since Kafka 4.4; the release of the brokers (--kafka-version) is older"
+)
 _AWAITED = ("a restarted process or a task without a thread", "processes with tasks")
 _REJECTED = "rejected_members"
 
