@@ -168,7 +168,7 @@ def play(
     at_first = AssignmentOutcome(start.assignments, np.zeros(len(histories), np.int32))
     keep(groups.first_members, at_first, groups.initial.members, "at first")
     broker = broker_of(scenario.settings, rules)
-    (simulated,) = simulate(Batch(fleet, given, scenario.settings, broker, assign), ~start.failed)
+    (simulated,) = simulate(Batch(fleet, given, [scenario.settings], broker, assign), ~start.failed)
     return Played(version, histories, batch, prepared, fleet, given_twice, start.errors, simulated)
 
 

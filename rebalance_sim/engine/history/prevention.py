@@ -119,7 +119,7 @@ def _only_of(variation: Variation, parts: pa.Array) -> Variation:
 
     def changes(usual: SimulationResult) -> Flags:
         is_chosen = numbers(pc.is_in(usual.batch.batch.clusters, value_set=parts)).astype(np.bool_)
-        return is_chosen & variation.changes(usual)
+        return is_chosen if variation.changes is None else is_chosen & variation.changes(usual)
 
     return replace(variation, changes=changes, has_ranges=False)
 

@@ -1,9 +1,10 @@
 """Simulates batches of groups in Spark's workers, and returns the rows of the output tables."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +41,7 @@ from rebalance_sim.kafka.simulation.batch import NO_LIMIT
 from rebalance_sim.kafka.simulation.group_events import GroupEvents
 from rebalance_sim.kafka.simulation.latencies import with_range
 from rebalance_sim.kafka.simulation.prepared import Conditions, PreparedGroups
-from rebalance_sim.kafka.simulation.run import simulate_groups
+from rebalance_sim.kafka.simulation.run import Run, simulate_groups, simulate_to_end
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.scenario_events import expand_scenario
 from rebalance_sim.kafka.simulation.storms import Storms
@@ -76,6 +77,20 @@ COLUMNS = (
     "owned", "generation", "session_timeout_ms", "rebalance_timeout_ms", "start_ms", "revoke_ms", "client_library",
 )  # fmt: skip
 """Columns of the members table; ``user_data`` is added if there are assignors of the user's own."""
+
+
+class _Play(NamedTuple):
+    """How groups are simulated once."""
+
+    strategy: str
+    scenario: Scenario
+    seed: int | None = None
+    """None: that of the run."""
+
+    @classmethod
+    def of(cls, variation: Variation, strategy: str) -> "_Play":
+        """Return a variation for groups with an assignor, which the variation may replace."""
+        return cls(variation.strategy or strategy, variation.scenario)
 
 
 @dataclass(frozen=True)
@@ -176,7 +191,7 @@ class Simulations:
         for rejects in batch.rejects:
             yield REJECTS.name, rejects
         for strategy in self.strategies if len(batch.batch.group_ids) else ():
-            seeds, followed, elects = self._seeds(batch), self._followed(batch), strategy == ELECTED
+            seeds, followed, elects = self._seeds(batch, self.seed), self._followed(batch), strategy == ELECTED
             yield from SimulatedShareGroups(
                 batch, self.version, self.scenario.settings, seeds, followed, elects, strategy
             ).tables()
@@ -211,16 +226,20 @@ class Simulations:
         return SimulationBatch(batch, joining, events, index, rejects, lags, timings).without_empty_groups()
 
     def _simulate(self, batch: SimulationBatch, strategy: str) -> Iterator[tuple[str, pa.StructArray]]:
-        result = _last(self.steps(batch, strategy, self.scenario))
-        costs = self._costs(result, strategy)
+        of_all_groups = [each for each in self.variations if each.changes is None]
+        usual, *others = self._played(
+            batch, [_Play(strategy, self.scenario), *(_Play.of(each, strategy) for each in of_all_groups)]
+        )
+        costs = self._costs(usual, strategy)
         yield COSTS.name, costs.rows
         if costs.lag is not None:
             yield LAG_COSTS.name, affected(costs.lag)
         for name, rows_of in _ROWS.items():
             if name in self.outputs:
-                yield name, rows_of(result, strategy)
+                yield name, rows_of(usual, strategy)
         if self.variations:
-            varied = [(each, self._varied(result, costs, strategy, each)) for each in self.variations]
+            found = {each: self._costs(of, strategy) for each, of in zip(of_all_groups, others, strict=True)}
+            varied = [(each, found.get(each) or self._varied(usual, costs, strategy, each)) for each in self.variations]
             chosen = np.ones(len(costs.rows), np.bool_) if self.pays is None else may_pay(costs, varied, self.pays)
             yield ADVICE.name, advice_rows(costs, varied, self._at_longest(batch, strategy, chosen))
 
@@ -230,25 +249,27 @@ class Simulations:
         if not (chosen.any() and ranges and tried):
             return {}
         part = batch.of_groups(chosen)
-
-        def downtimes(strategy: str, scenario: Scenario) -> list[Downtime]:
-            # Another seed lets all heartbeats happen at other times.
-            runs = ((replace(self, seed=self.seed + each.other_phase), each.at_longest(scenario)) for each in ranges)
-            return [Downtime.of(_last(each.steps(part, strategy, at_end))) for each, at_end in runs]
-
-        usual = downtimes(strategy, self.scenario)
-        varied = {each: downtimes(each.strategy or strategy, each.scenario) for each in tried}
+        plays = [_Play(strategy, self.scenario), *(_Play.of(each, strategy) for each in tried)]
+        # Another seed lets all heartbeats happen at other times.
+        at_ends = [
+            _Play(play.strategy, latency.at_longest(play.scenario), self.seed + latency.other_phase)
+            for play in plays
+            for latency in ranges
+        ]
+        found = [Downtime.of(result) for result in self._played(part, at_ends)]
+        usual, *others = (found[first : first + len(ranges)] for first in range(0, len(found), len(ranges)))
         ends = [part.range_ends(each, self.scenario) for each in ranges]
-        return {each: at_longest(ranges, ends, (usual, found), chosen) for each, found in varied.items()}
+        return {each: at_longest(ranges, ends, (usual, of), chosen) for each, of in zip(tried, others, strict=True)}
 
     def _varied(
         self, usual: SimulationResult, usual_costs: RolloutCosts, strategy: str, variation: Variation
     ) -> RolloutCosts:
         """Return what the scenario costs under another setting, which is simulated where it can change anything."""
+        assert variation.changes is not None
         changed = variation.changes(usual)
         if not changed.any():
             return usual_costs
-        result = _last(self.steps(usual.batch.of_groups(changed), variation.strategy or strategy, variation.scenario))
+        (result,) = self._played(usual.batch.of_groups(changed), [_Play.of(variation, strategy)])
         return usual_costs.replaced(changed, self._costs(result, strategy))
 
     def _costs(self, result: SimulationResult, strategy: str) -> RolloutCosts:
@@ -258,33 +279,37 @@ class Simulations:
     def _migrate(self, batch: SimulationBatch, migration: Scenario) -> Iterator[tuple[str, pa.StructArray]]:
         moving = migrating(batch, migration, self.version)
         if len(moving.batch.group_ids):
-            result = _last(self.steps(moving, ELECTED, migration))
+            (result,) = self._played(moving, [_Play(ELECTED, migration)])
             yield MIGRATION_COSTS.name, cost_rows(result, ELECTED, self.storms)
 
     def steps(
         self, batch: SimulationBatch, strategy: str, scenario: Scenario, events: int = NO_LIMIT
     ) -> Iterator[SimulationResult]:
         """Simulate groups; yield the result so far whenever some have processed this many events, and at the end."""
-        conditions = Conditions(scenario, self.resolved, None if strategy == ELECTED else strategy)
-        prepared = PreparedGroups(batch.groups, conditions)
-        for simulated in simulate_groups(prepared, self._seeds(batch), self._followed(batch), events):
-            yield SimulationResult(batch, prepared, *simulated)
+        run = self._run(batch, _Play(strategy, scenario))
+        for (simulated,) in simulate_groups([run], events):
+            yield SimulationResult(batch, run.prepared, *simulated)
 
-    def _seeds(self, batch: SimulationBatch) -> Ints:
+    def _played(self, batch: SimulationBatch, plays: Sequence[_Play]) -> list[SimulationResult]:
+        """Simulate groups under several conditions side by side, each to the end."""
+        runs = [self._run(batch, play) for play in plays]
+        results = simulate_to_end(runs)
+        return [SimulationResult(batch, run.prepared, *of) for run, of in zip(runs, results, strict=True)]
+
+    def _run(self, batch: SimulationBatch, play: _Play) -> Run:
+        conditions = Conditions(play.scenario, self.resolved, None if play.strategy == ELECTED else play.strategy)
+        seeds = self._seeds(batch, self.seed if play.seed is None else play.seed)
+        return Run(PreparedGroups(batch.groups, conditions), seeds, self._followed(batch))
+
+    def _seeds(self, batch: SimulationBatch, seed: int) -> Ints:
         """Return the seeds of the groups' random numbers: functions of the group's name and the run's seed alone."""
         names = zip(batch.batch.clusters.to_pylist(), batch.batch.group_ids.to_pylist(), strict=True)
-        return np.array([group_seed(self.seed, cluster, group) for cluster, group in names], np.int64)
+        return np.array([group_seed(seed, cluster, group) for cluster, group in names], np.int64)
 
     def _followed(self, batch: SimulationBatch) -> Flags:
         if self.followed is None:
             return np.ones(len(batch.batch.group_ids), np.bool_)
         return np.array([group in self.followed for group in batch.batch.group_ids.to_pylist()], np.bool_)
-
-
-def _last(steps: Iterator[SimulationResult]) -> SimulationResult:
-    """Return the result at the end of a simulation."""
-    *_, result = steps
-    return result
 
 
 def _parts(groups: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -33,10 +33,6 @@ WHY_MORE_DOWNTIME = {
 """Why a setting may cost downtime, by its name."""
 
 
-def _every_group(usual: SimulationResult) -> Flags:
-    return np.ones(len(usual.errors), np.bool_)
-
-
 def _with_an_initial_delay(usual: SimulationResult) -> Flags:
     """Return the groups that ever waited for group.initial.rebalance.delay.ms: others never read it."""
     return usual.counted("initial_delays") > 0
@@ -67,8 +63,9 @@ class Variation:
     strategy: str | None
     """The assignor that all consumers offer; None: as without the variation."""
     scenario: Scenario
-    changes: Callable[[SimulationResult], Flags] = _every_group
-    """Returns for which groups the scenario may end differently under the setting, given how it ends without."""
+    changes: Callable[[SimulationResult], Flags] | None = None
+    """Returns for which groups the scenario may end differently under the setting, given how it ends without; None: for
+    all of them."""
     has_ranges: bool = False
     """Whether it is also tried at the ends of the ranges of what is assumed: it may be recommended for a rollout."""
 

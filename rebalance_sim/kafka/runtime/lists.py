@@ -1,5 +1,7 @@
 """Lists stored in one array, as in Arrow: list k is entries ``offsets[k]`` to ``offsets[k + 1]``."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings
@@ -39,6 +41,25 @@ def take_strings(strings: Strings, chosen: Ints | Ints32) -> Strings:
     """
     offsets, places = take_lists(strings.offsets, chosen)
     return Strings.over(offsets, strings.data[places])
+
+
+def concat_lists(offsets: Sequence[Ints32]) -> Ints32:
+    """Return the offsets of lists that follow each other, as do their entries.
+
+    >>> concat_lists([np.array([0, 2], np.int32), np.array([0, 1, 1], np.int32)])
+    array([0, 2, 3, 3], dtype=int32)
+    """
+    return list_offsets(np.concatenate([np.diff(of) for of in offsets]))
+
+
+def concat_strings(columns: Sequence[Strings]) -> Strings:
+    """Return columns of strings as one.
+
+    >>> concat_strings([Strings.of(["a", "bc"]), Strings.of(["d"])]).to_list()
+    ['a', 'bc', 'd']
+    """
+    data = [column.data[column.offsets[0] : column.offsets[-1]] for column in columns]
+    return Strings.over(concat_lists([column.offsets for column in columns]), np.concatenate(data))
 
 
 def choose_strings(usual: Strings, others: Strings, where: Flags) -> Strings:

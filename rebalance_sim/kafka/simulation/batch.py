@@ -4,7 +4,7 @@ Every group advances until it needs a decision or more capacity. Then all electi
 the whole batch at once, and the groups go on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -36,10 +36,18 @@ NO_LIMIT = 2**62
 
 
 class Batch:
-    """Groups that are simulated together; ``assign`` runs the assignor of a protocol."""
+    """Groups that are simulated together; ``assign`` runs the assignor of a protocol.
+
+    ``settings`` are those of each of the fleet's ``conditions``.
+    """
 
     def __init__(
-        self, fleet: SimulatedFleet, topics: TopicArrays, settings: SimulationSettings, broker: Broker, assign: Assign
+        self,
+        fleet: SimulatedFleet,
+        topics: TopicArrays,
+        settings: Sequence[SimulationSettings],
+        broker: Broker,
+        assign: Assign,
     ) -> None:
         self.fleet = fleet
         self.broker = broker

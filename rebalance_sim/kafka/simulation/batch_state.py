@@ -1,6 +1,7 @@
 """The state of a batch of simulated groups, in arrays that the groups share and that grow on demand."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -148,6 +149,36 @@ def result_so_far(state: BatchState, fleet: SimulatedFleet, failures: Ints32, ro
     )
 
 
+def result_of_condition(result: BatchResult, fleet: SimulatedFleet, condition: int) -> BatchResult:
+    """Return the result of the groups under one of the fleet's conditions."""
+    chosen = np.flatnonzero(fleet.conditions == condition)
+    first, end = (int(chosen[0]), int(chosen[-1]) + 1) if len(chosen) else (0, 0)
+    if end - first == len(fleet.members):
+        return result
+    events = fleet.scenario[first : end + 1]
+    return replace(
+        result,
+        progress=result.progress[first:end],
+        groups=result.groups[first:end],
+        queues=result.queues[first:end],
+        rebalances=_of_groups(result.rebalances, first, end),
+        timeline=_of_groups(result.timeline, first, end),
+        consumers=result.consumers[fleet.consumers[first] : fleet.consumers[end]],
+        first_event=events - events[0],
+        events=result.events[events[0] : events[-1]],
+        partitions=result.partitions[fleet.partitions[first] : fleet.partitions[end]],
+        assignor_failures=result.assignor_failures[first:end],
+    )
+
+
+def _of_groups(records: Records[Record], first: int, end: int) -> Records[Record]:
+    """Return the rows about some groups, of which the first gets number 0."""
+    groups = field(records, "group")
+    chosen = records[(groups >= first) & (groups < end)]
+    set_field(chosen, "group", field(chosen, "group") - first)
+    return chosen
+
+
 class Broker(NamedTuple):
     """The brokers' configuration and release."""
 
@@ -164,17 +195,21 @@ def broker_of(settings: SimulationSettings, version: KafkaVersion) -> Broker:
     return Broker(config, int(version.coordinator), int(version.coordinator_map), group_rules(version))
 
 
-def new_state(fleet: SimulatedFleet, settings: SimulationSettings, topics: TopicArrays) -> BatchState:
-    """Allocate the state of a fleet's groups, with spare capacity for members and events."""
+def new_state(fleet: SimulatedFleet, settings: Sequence[SimulationSettings], topics: TopicArrays) -> BatchState:
+    """Allocate the state of a fleet's groups, with spare capacity for members and events.
+
+    ``settings`` are those of each of the fleet's ``conditions``.
+    """
     n_groups, n_consumers = len(fleet.members), len(fleet.of_consumers)
     sizes = np.diff(fleet.consumers)
     events = np.diff(fleet.scenario)
     first_member = _firsts(sizes + events + _SPARE_MEMBERS)
     first_place = _firsts(_EVENTS_PER_CONSUMER * sizes + events + _SPARE_EVENTS)
     largest = int(sizes.max(initial=0) + events.max(initial=0))
-    of_settings = new_records(SimulationSettings, 1)
-    for name, value in vars(settings).items():
-        setattr(of_settings[0], name, value)
+    of_settings = new_records(SimulationSettings, len(settings))
+    for number, of_condition in enumerate(settings):
+        for name, value in vars(of_condition).items():
+            setattr(of_settings[number], name, value)
     group_of_row = np.repeat(np.arange(n_groups, dtype=np.int32), fleet.members)
     row_sets = (np.cumsum(fleet.members, dtype=np.int64) - fleet.members)[group_of_row]
     written = new_records(WrittenRows, 1)
@@ -408,7 +443,7 @@ def one_simulation(state: BatchState, fleet: SimulatedFleet, broker: Broker, g: 
         rows(state.rebalances),
         rows(state.timeline),
         rows(state.written)[0],
-        rows(state.settings)[0],
+        rows(state.settings)[fleet.conditions[g]],
         g,
     )
     simulation = ConsumerGroupSimulation(

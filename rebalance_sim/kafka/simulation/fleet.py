@@ -1,5 +1,6 @@
 """The arrays of a simulation: groups, their consumers, and the events that happen to them."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,10 +9,10 @@ from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.election import PreferenceLists
 from rebalance_sim.kafka.groups import Assignments
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
-from rebalance_sim.kafka.runtime.lists import take_lists
+from rebalance_sim.kafka.runtime.lists import concat_lists, concat_strings, take_lists
 from rebalance_sim.kafka.runtime.records import Records
-from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings
-from rebalance_sim.kafka.simulation.model import Consumer, ScenarioEvent
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, java_hashes
+from rebalance_sim.kafka.simulation.model import Consumer, ScenarioEvent, ScenarioKind
 
 
 class Names(NamedTuple):
@@ -87,6 +88,71 @@ class SimulatedFleet(NamedTuple):
     """The first leader of each group, by its place among the members."""
     seeds: Ints
     followed: Flags
+    conditions: Ints32
+    """By group: the number of the conditions under which it is simulated."""
+
+
+def side_by_side(fleets: Sequence[SimulatedFleet], protocols: Sequence[Ints32], names: Strings) -> SimulatedFleet:
+    """Return fleets of the same groups under several conditions as one fleet, in which each group comes once for each.
+
+    ``protocols[k]`` are the numbers of the protocols of fleet k among those of all, whose ``names`` these are.
+    """
+    if len(fleets) == 1:
+        return fleets[0]
+    lists = np.cumsum([0, *(len(fleet.preferences.offsets) - 1 for fleet in fleets)])
+    all_protocols = np.concatenate(protocols)
+    by_protocol = np.unique(all_protocols, return_index=True)[1]
+
+    def joined(name: str) -> np.ndarray:
+        return np.concatenate([getattr(fleet, name) for fleet in fleets])
+
+    def offsets(name: str) -> Ints32:
+        return concat_lists([getattr(fleet, name) for fleet in fleets])
+
+    def renumbered(name: str) -> Ints32:
+        # Where nobody offers a protocol, groups have number 0 all the same.
+        parts = [np.append(of, 0)[getattr(fleet, name)] for of, fleet in zip(protocols, fleets, strict=True)]
+        return np.concatenate(parts).astype(np.int32)
+
+    consumers, events = joined("of_consumers").view(np.recarray), joined("events").view(np.recarray)
+    consumers["preferences"] += np.repeat(lists[:-1], [len(fleet.of_consumers) for fleet in fleets])
+    of_lists = np.repeat(lists[:-1], [len(fleet.events) for fleet in fleets])
+    events["value"] += np.where(events["kind"] == ScenarioKind.PROTOCOLS, of_lists, 0)
+    offered = [of[fleet.preferences.protocols] for of, fleet in zip(protocols, fleets, strict=True)]
+    return fleets[0]._replace(
+        consumers=offsets("consumers"),
+        members=joined("members"),
+        of_consumers=consumers,
+        scenario=offsets("scenario"),
+        events=events,
+        names=Names(*(concat_strings(column) for column in zip(*(fleet.names for fleet in fleets), strict=True))),
+        id_hashes=joined("id_hashes"),
+        member_hashes=joined("member_hashes"),
+        racks=joined("racks"),
+        preferences=PreferenceLists(
+            concat_lists([fleet.preferences.offsets for fleet in fleets]), np.concatenate(offered), java_hashes(names)
+        ),
+        cooperative=joined("cooperative")[by_protocol],
+        assignors=joined("assignors")[by_protocol],
+        first_protocol=offsets("first_protocol"),
+        group_protocols=renumbered("group_protocols"),
+        remembered=joined("remembered"),
+        partitions=offsets("partitions"),
+        topics=GroupTopics(
+            concat_lists([fleet.topics.offsets for fleet in fleets]),
+            *(np.concatenate(column) for column in zip(*(fleet.topics[1:] for fleet in fleets), strict=True)),
+        ),
+        assignments=Assignments(
+            concat_lists([fleet.assignments.offsets for fleet in fleets]),
+            *(np.concatenate(column) for column in zip(*(fleet.assignments[1:] for fleet in fleets), strict=True)),
+        ),
+        generations=joined("generations"),
+        protocols=renumbered("protocols"),
+        leaders=joined("leaders"),
+        seeds=joined("seeds"),
+        followed=joined("followed"),
+        conditions=np.repeat(np.arange(len(fleets), dtype=np.int32), len(fleets[0].members)),
+    )
 
 
 def protocols_in_groups(fleet: SimulatedFleet, groups: Ints32, protocols: Ints32) -> Ints32:

@@ -66,13 +66,17 @@ class PreparedGroups:
     groups: SimulatedGroups
     conditions: Conditions
 
+    @property
+    def offer(self) -> tuple[str | None, tuple[str, ...] | None]:
+        """What consumers offer in place of their own protocols: one strategy, or the protocols of the scenario."""
+        return self.conditions.strategy, self.conditions.scenario.consumers.protocols
+
     @cached_property
     def protocols(self) -> OfferedProtocols:
         """All protocols that consumers offer, now or later."""
-        groups, strategy = self.groups, self.conditions.strategy
+        groups, (strategy, instead) = self.groups, self.offer
         if strategy is not None:
             return one_protocol(groups.count, len(groups.racks), strategy)
-        instead = self.conditions.scenario.consumers.protocols
         same = Offers(np.zeros(len(groups.racks), np.int32), [instead or ()])
         offers = groups.read_protocols() if instead is None else same
         changes = [event for _, event in groups.events.of_kind(ScenarioKind.PROTOCOLS)]
@@ -157,6 +161,7 @@ class PreparedGroups:
             np.zeros(groups.count, np.int32),
             seeds,
             followed,
+            np.zeros(groups.count, np.int32),
         )
 
     def _id_prefixes(self) -> Strings:
