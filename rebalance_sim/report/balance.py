@@ -25,10 +25,8 @@ from rebalance_sim.report.groups import (
     shown_groups,
 )
 from rebalance_sim.report.page import (
-    CLUSTER,
     GROUP,
     MANY_GROUPS,
-    STRATEGY,
     Block,
     CellType,
     Chart,
@@ -37,7 +35,7 @@ from rebalance_sim.report.page import (
     Level,
     RunResults,
     Table,
-    counts,
+    columns,
 )
 from rebalance_sim.report.text import count, label, share
 from rebalance_sim.tables import (
@@ -135,10 +133,10 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
         blocks.append(_members_chart(filled(counted(members, "strategy", F.col("partitions")), colours)))
     blocks.append(_strategies_table(strategies))
     if worst:
-        head = (STRATEGY, CLUSTER, GROUP, *counts("members", "partitions", "min", "max", "idle members"))
+        head = columns("strategy", "cluster", GROUP, "members", "partitions", "min", "max", "idle members")
         blocks.append(Table.of(f"Most imbalanced groups (up to {SHOWN_GROUPS} per strategy)", head, worst))
     if failed:
-        blocks.append(problems_table("Groups without an assignment", ("reason", "groups"), failed, STRATEGY))
+        blocks.append(problems_table("Groups without an assignment", ("reason", "groups"), failed, "strategy"))
     blocks += _against_the_optimum(run, colours)
     blocks += _lag(run)
     return RunResults(tuple(blocks), tuple(_checks(strategies, now, failed)))
@@ -167,80 +165,58 @@ def _members_chart(rows: list[dict[str, object]]) -> Chart:
 
 
 def _strategies_table(strategies: Sequence[Row]) -> Table:
-    head = (
-        STRATEGY,
-        *counts("groups", "balanced to one"),
-        Column("mean max − min", CellType.DECIMAL),
-        *counts("p99 max − min", "max max − min"),
-        Column("most imbalanced group", CellType.NAME),
-        *counts(
-            "its min", "its max", "idle members", "unassigned partitions", "groups with assignor bugs", "failed groups"
-        ),
+    spreads = (Column("mean max − min", CellType.DECIMAL, "mean_spread"), ("p99 max − min", "p99_spread"))
+    worst = {"max max − min": "spread", "most imbalanced group": "group_id", "its min": "min", "its max": "max"}
+    head = columns(
+        *("strategy", "groups", ("balanced to one", "balanced"), *spreads),
+        *((title, f"worst.{field}") for title, field in worst.items()),
+        *(("idle members", "idle"), ("unassigned partitions", "unassigned")),
+        *(("groups with assignor bugs", "odd"), ("failed groups", "failed")),
     )
-    rows = tuple(
-        (row["strategy"], row["groups"], row["balanced"], row["mean_spread"], row["p99_spread"],
-         *((worst["spread"], worst["group_id"], worst["min"], worst["max"]) if (worst := row["worst"]) else [None] * 4),
-         row["idle"], row["unassigned"], row["odd"], row["failed"])
-        for row in strategies
-    )  # fmt: skip
     note = (
         "Bugs of Kafka's assignors are reproduced: partitions assigned twice, to members not subscribed to the topic, "
         "or although they do not exist."
     )
-    return Table("Balance by strategy", head, rows, note if any(row["odd"] for row in strategies) else "")
+    return Table.of("Balance by strategy", head, strategies, note if any(row["odd"] for row in strategies) else "")
 
 
 def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator[Block]:
     if not run.rows(DISTRIBUTIONS):
         return
     figures = {(row["strategy"], row["figure"]): row for row in run.table(DISTRIBUTIONS).collect()}
-    strategies = sorted({strategy for strategy, _ in figures if strategy != BEST})
-    stddev = [figures[strategy, "excess_stddev"] for strategy in strategies]
-    stddev = sorted(stddev, key=lambda row: (-row["zero"] / max(row["groups"], 1), row["strategy"]))
+    found = [
+        row.asDict() | {"share": row["zero"] / max(row["groups"], 1), "moves": figures[strategy, "excess_moved"]}
+        for (strategy, figure), row in figures.items()
+        if strategy != BEST and figure == "excess_stddev"
+    ]
+    found.sort(key=lambda row: (-row["share"], row["strategy"]))
     rows = [
         {
             "label": label(row["strategy"]),
-            "value": row["zero"] / max(row["groups"], 1),
+            "value": row["share"],
             "text": share(row["zero"], row["groups"]),
             "colour": colours[row["strategy"]],
         }
-        for row in stddev
+        for row in found
     ]
-    head = (
-        STRATEGY,
-        *counts("groups compared", "as balanced as the optimum"),
-        Column("share", CellType.SHARE),
-        Column("mean excess stddev", CellType.DECIMAL),
-        Column("p99 excess stddev", CellType.DECIMAL),
-        Column("max excess stddev", CellType.DECIMAL),
-        Column("mean excess moves", CellType.DECIMAL),
-        *counts("p99 excess moves", "max excess moves"),
+    head = columns(
+        *("strategy", ("groups compared", "groups"), ("as balanced as the optimum", "zero"), "share"),
+        *(Column(f"{name} excess stddev", CellType.DECIMAL, name) for name in ("mean", "p99", "max")),
+        ("mean excess moves", "moves.mean"),
+        *(Column(f"{name} excess moves", CellType.COUNT, f"moves.{name}") for name in ("p99", "max")),
     )
-    shown = tuple(
-        (row["strategy"], row["groups"], row["zero"], row["zero"] / max(row["groups"], 1),
-         *(of[name] for of in (row, figures[row["strategy"], "excess_moved"]) for name in ("mean", "p99", "max")))
-        for row in stddev
-    )  # fmt: skip
-    best = stddev[0]
+    best = found[0]
     yield Chart(
         "balance-optimum",
         f"{label(best['strategy'])} is as balanced as the optimum in {share(best['zero'], best['groups'])} of groups",
         "Share of the groups in which a strategy is as balanced as the most balanced assignment that exists.",
         **both(bars(rows, "share of groups as balanced as the optimum", ticks="%")),
-        data=Table("Compared with the optimum", head, shown, "Excess is the difference from the optimum."),
+        data=Table.of("Compared with the optimum", head, found, "Excess is the difference from the optimum."),
     )
     changes = shown_groups(run.table(CHANGES), "change")
     if changes:
-        head = (
-            STRATEGY,
-            Column("change"),
-            CLUSTER,
-            GROUP,
-            Column("elected", CellType.NAME),
-            Column("elected stddev", CellType.DECIMAL),
-            Column("stddev", CellType.DECIMAL),
-            *counts("elected moved", "moved"),
-        )
+        group = ("cluster", GROUP, "elected", "elected stddev", "stddev", "elected moved", "moved")
+        head = columns("strategy", "change", *group)
         caption = f"Groups that gain or lose most by another strategy (up to {SHOWN_GROUPS} of each)"
         yield Table.of(caption, head, changes)
 
@@ -248,8 +224,8 @@ def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator
 def _lag(run: FinishedRun) -> Iterator[Table]:
     if not run.rows(LAG_BALANCE):
         return
-    bounds = counts(("lower bound", "max_lag_bound"), ("excess", "excess_lag"))
-    head = (STRATEGY, CLUSTER, GROUP, *counts("members", "lag", "max lag"), *bounds)
+    bounds = (("lower bound", "max_lag_bound"), ("excess", "excess_lag"))
+    head = columns("strategy", "cluster", GROUP, "members", "lag", "max lag", *bounds)
     caption = f"Groups with the most imbalanced lag (up to {SHOWN_GROUPS} per strategy)"
     note = "Max lag is that of the member with the most. No assignment can reduce it below the lower bound."
     yield Table.of(caption, head, shown_groups(run.table(LAG_BALANCE)), note)

@@ -8,6 +8,7 @@ from importlib.util import LazyLoader, find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 
 from rebalance_sim.report.colours import PLACEHOLDERS
+from rebalance_sim.report.text import unique
 
 if TYPE_CHECKING:
     import altair as alt
@@ -69,6 +70,8 @@ def bars(rows: Rows, value_title: str, *, reference: float | None = None, ticks:
     ``short``, if present, replaces the text on a narrow page. ``reference`` is a value to mark with a line,
     and ``ticks`` the number format of the axis.
     """
+    named = unique(row["label"] for row in rows)
+    rows = [{**row, "label": name} for name, row in zip(named, rows, strict=True)]
 
     def draw(width: int) -> dict[str, Any]:
         texts = [row["short"] if width == NARROW and "short" in row else row["text"] for row in rows]

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.spark.caching import caching
-from rebalance_sim.report.page import CLUSTER, GROUP, CellType, Column, RunResults, Table
+from rebalance_sim.report.page import GROUP, CellType, Column, RunResults, Table, columns, names
 from rebalance_sim.report.text import seconds, shown
 from rebalance_sim.tables import BALANCE, COSTS, VERDICTS
 from rebalance_sim.tables import Table as OutputTable
@@ -117,9 +117,9 @@ def _totals(of: _Compared) -> list[SparkColumn]:
 
 def _totals_table(of: _Compared, settings: Sequence[str], totals: dict[str, Row]) -> Table:
     groups = totals[settings[0]]["groups"]
-    head = (Column("figure"), *(Column(name, CellType.NAME) for name in settings), Column("change"))
+    head = columns("figure", *names(*settings), "change")
     rows = tuple(
-        (figure.title, *(_text(totals[name][f"f{place}"], figure.type) for name in settings),
+        (figure.title, *(shown(totals[name][f"f{place}"], figure.type) for name in settings),
          _change(totals[settings[0]][f"f{place}"], totals[settings[-1]][f"f{place}"], figure.type))
         for place, figure in enumerate(of.figures)
     )  # fmt: skip
@@ -140,11 +140,7 @@ def _groups_table(of: _Compared, rows: DataFrame, settings: Sequence[str]) -> It
     found = pivoted.where(difference > 0).orderBy(F.desc(difference), *_KEYS).limit(SHOWN_GROUPS).collect()
     if found:
         values = tuple(Column(name, figure.type, f"s{place}") for place, name in enumerate(settings))
-        yield Table.of(f"Groups that differ most: {figure.title}", (CLUSTER, GROUP, *values), found)
-
-
-def _text(value: float | None, cell_type: CellType) -> str:
-    return shown(value, cell_type)
+        yield Table.of(f"Groups that differ most: {figure.title}", columns("cluster", GROUP, *values), found)
 
 
 def _change(before: float | None, after: float | None, cell_type: CellType) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.report.page import CLUSTER, CellType, Check, Column, Level, Table, counts
+from rebalance_sim.report.page import Check, Level, Table, columns
 from rebalance_sim.report.text import count
 
 SHOWN_GROUPS = 5
@@ -33,11 +33,11 @@ def problems_by_kind(rows: DataFrame, *by: str) -> DataFrame:
     )
 
 
-def problems_table(caption: str, titles: tuple[str, str], rows: Sequence[Row], *by: Column) -> Table:
+def problems_table(caption: str, titles: tuple[str, str], rows: Sequence[Row], *by: str) -> Table:
     """Return the result of ``problems_by_kind`` as a table; ``titles`` are those of ``kind`` and ``times``."""
     kind, times = titles
-    first = Column("first group", CellType.NAME, "group_id")
-    return Table.of(caption, (*by, Column(kind, field="kind"), *counts((times, "times")), CLUSTER, first), rows)
+    head = columns(*by, (kind, "kind"), (times, "times"), "cluster", ("first group", "group_id"))
+    return Table.of(caption, head, rows)
 
 
 def group_of(row: Row) -> tuple[str, str]:

@@ -25,10 +25,8 @@ from rebalance_sim.report.groups import (
     shown_groups,
 )
 from rebalance_sim.report.page import (
-    CLUSTER,
     GROUP,
     MANY_GROUPS,
-    STRATEGY,
     Block,
     CellType,
     Chart,
@@ -37,7 +35,7 @@ from rebalance_sim.report.page import (
     Level,
     RunResults,
     Table,
-    counts,
+    columns,
 )
 from rebalance_sim.report.text import count, cut, label, printable, seconds, unique
 from rebalance_sim.tables import ADVICE, BOUNCES, COSTS, LAG_COSTS, REBALANCES, VERDICTS
@@ -47,7 +45,8 @@ NAME, SAVINGS = "costs", "savings"
 SHOWN_ROWS = 30
 SHOWN_SETTINGS = 10
 SETTING_CHARACTERS = 44
-_PARTITION_SECONDS = Column("partition-seconds", CellType.SECONDS, "unowned_ms")
+_PARTITION_SECONDS = ("partition-seconds", "unowned_ms")
+_MOVES, _FAILED = ("partition moves", "moved"), ("failed consumers", "failed")
 _QUANTILES = (*QUANTILES, "max")
 _UNOWNED_EACH = "try_divide(unowned_ms, partitions)"
 """The mean downtime per partition of a group, in milliseconds."""
@@ -71,8 +70,8 @@ def by_strategy(costs: DataFrame) -> DataFrame:
             *[F.sum(name).alias(name) for name in sums],
             F.count_if(F.expr(_FAILS)).alias("failing"),
             F.count_if(~F.col("stable")).alias("unstable"),
-            _quantiles(_UNOWNED_EACH).alias("unowned"),
-            _quantiles(f"IF({_FAILS}, NULL, stable_ms)").alias("time_to_stable"),
+            _quantiles(_UNOWNED_EACH).alias("unowned_each_ms"),
+            _quantiles(f"IF({_FAILS}, NULL, stable_ms)").alias("stable_ms"),
         )
         .orderBy("strategy")
     )
@@ -86,7 +85,7 @@ def _quantiles(figure: str) -> SparkColumn:
 
 def costliest(costs: DataFrame) -> DataFrame:
     """Rank the groups of each strategy by mean downtime per partition."""
-    return highest(costs.transform(simulated).withColumn("unowned_each", F.expr(_UNOWNED_EACH)), "unowned_each")
+    return highest(costs.transform(simulated).withColumn("unowned_each_ms", F.expr(_UNOWNED_EACH)), "unowned_each_ms")
 
 
 def problems(costs: DataFrame) -> DataFrame:
@@ -132,9 +131,8 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     blocks += _groups(costs, found)
     if run.rows(REBALANCES):
         rows = reasons(run.table(REBALANCES)).limit(SHOWN_ROWS).collect()
-        spans = {"mean s": "mean_ms", "p99 s": "p99_ms", "max s": "longest_ms"}
-        durations = [Column(title, CellType.SECONDS, field) for title, field in spans.items()]
-        head = (STRATEGY, Column("reason"), *counts("rebalances"), *durations, _PARTITION_SECONDS)
+        durations = (("mean s", "mean_ms"), ("p99 s", "p99_ms"), ("max s", "longest_ms"))
+        head = columns("strategy", "reason", "rebalances", *durations, _PARTITION_SECONDS)
         note = "Durations are from the start until the group is stable. Partition-seconds are those without an owner."
         blocks.append(Table.of("Rebalances by reason", head, rows, note))
     if run.rows(BOUNCES):
@@ -163,29 +161,31 @@ def _distributed(strategies: Sequence[Row], figure: str, colours: StrategyColour
 
 
 def _quantile_table(caption: str, strategies: Sequence[Row], figure: str) -> Table:
-    titles = ("mean", "median", "p90", "p99", "max")
-    head = (STRATEGY, *(Column(f"{title} s", CellType.SECONDS) for title in titles))
-    shown = tuple((row["strategy"], *(row[figure][name] for name in ("mean", *_QUANTILES))) for row in strategies)
-    return Table(caption, head, shown)
+    titles = zip(("mean", "median", "p90", "p99", "max"), ("mean", *_QUANTILES), strict=True)
+    head = columns("strategy", *((f"{title} s", f"{figure}.{name}") for title, name in titles))
+    return Table.of(caption, head, strategies)
+
+
+def _downtime_ms(row: Row) -> float:
+    return row["unowned_each_ms"]["mean"] or 0
 
 
 def _unowned_chart(strategies: Sequence[Row], colours: StrategyColours) -> Chart:
-    least = min(strategies, key=lambda row: (row["unowned"]["mean"] or 0, row["strategy"]))
-    title = f"Mean downtime per partition: {seconds(least['unowned']['mean'] or 0)} s with {label(least['strategy'])}"
+    least, most = (of(strategies, key=lambda row: (_downtime_ms(row), row["strategy"])) for of in (min, max))
+    title = f"Mean downtime per partition: {seconds(_downtime_ms(least))} s with {label(least['strategy'])}"
     if len(strategies) > 1:
-        most = max(strategies, key=lambda row: (row["unowned"]["mean"] or 0, row["strategy"]))
-        title += f", {seconds(most['unowned']['mean'] or 0)} s with {label(most['strategy'])}"
+        title += f", {seconds(_downtime_ms(most))} s with {label(most['strategy'])}"
     return Chart(
         "costs-unowned",
         title,
         "Mean time a partition of a group is without an owner: from the median group to the worst.",
-        **both(quantiles(_distributed(strategies, "unowned", colours), "mean downtime per partition, seconds")),
-        data=_quantile_table("Mean downtime per partition, over the groups", strategies, "unowned"),
+        **both(quantiles(_distributed(strategies, "unowned_each_ms", colours), "mean downtime per partition, seconds")),
+        data=_quantile_table("Mean downtime per partition, over the groups", strategies, "unowned_each_ms"),
     )
 
 
 def _stable_chart(strategies: Sequence[Row], colours: StrategyColours) -> Chart:
-    medians = [row["time_to_stable"]["p50"] for row in strategies if row["time_to_stable"]["p50"] is not None]
+    medians = [row["stable_ms"]["p50"] for row in strategies if row["stable_ms"]["p50"] is not None]
     title = f"Median time to stable: {seconds(min(medians))} s" if medians else "No group becomes stable"
     if medians and max(medians) > min(medians):
         title += f" to {seconds(max(medians))} s, depending on the strategy"
@@ -194,8 +194,8 @@ def _stable_chart(strategies: Sequence[Row], colours: StrategyColours) -> Chart:
         title,
         "Time from the first event until a group is and stays stable, and every partition has an owner. It includes "
         "the time between events.",
-        **both(quantiles(_distributed(strategies, "time_to_stable", colours), "time to stable, seconds")),
-        data=_quantile_table("Time to stable, over the groups", strategies, "time_to_stable"),
+        **both(quantiles(_distributed(strategies, "stable_ms", colours), "time to stable, seconds")),
+        data=_quantile_table("Time to stable, over the groups", strategies, "stable_ms"),
     )
 
 
@@ -214,48 +214,25 @@ def _rebalances_chart(strategies: Sequence[Row], rows: list[dict[str, object]]) 
 
 
 def _strategies_table(strategies: Sequence[Row]) -> Table:
-    sums = (
-        "rebalances",
-        ("partition moves", "moved"),
-        ("moves back", "moved_back"),
-        ("evicted members", "evicted"),
-        ("failed consumers", "failed"),
-        ("failed rollouts", "failing"),
-        "storms",
-        ("unstable groups", "unstable"),
+    head = columns(
+        *("strategy", "groups", ("mean downtime per partition s", "unowned_each_ms.mean")),
+        *(("median time to stable s", "stable_ms.p50"), _PARTITION_SECONDS, "rebalances", _MOVES),
+        *(("moves back", "moved_back"), ("evicted members", "evicted"), _FAILED, ("failed rollouts", "failing")),
+        *("storms", ("unstable groups", "unstable")),
     )
-    head = (
-        STRATEGY,
-        *counts("groups"),
-        Column("mean downtime per partition s", CellType.SECONDS),
-        Column("median time to stable s", CellType.SECONDS),
-        _PARTITION_SECONDS,
-        *counts(*sums),
-    )
-    rows = tuple(
-        (row["strategy"], row["groups"], row["unowned"]["mean"], row["time_to_stable"]["p50"],
-         *(column.value(row) for column in head[4:]))
-        for row in strategies
-    )  # fmt: skip
-    return Table("Costs by strategy", head, rows, "Partition-seconds are those without an owner.")
+    return Table.of("Costs by strategy", head, strategies, "Partition-seconds are those without an owner.")
 
 
 def _groups(costs: DataFrame, found: Sequence[Row]) -> Iterator[Table]:
     worst = shown_groups(costliest(costs))
-    head = (
-        STRATEGY,
-        CLUSTER,
-        GROUP,
-        *counts("consumers", "partitions", "rebalances"),
-        Column("downtime per partition s", CellType.SECONDS, "unowned_each"),
-        Column("time to stable s", CellType.SECONDS, "stable_ms"),
-    )
     if worst:
+        times = (("downtime per partition s", "unowned_each_ms"), ("time to stable s", "stable_ms"))
+        head = columns("strategy", "cluster", GROUP, "consumers", "partitions", "rebalances", *times)
         caption = f"Groups with the longest downtime per partition (up to {SHOWN_GROUPS} per strategy)"
         yield Table.of(caption, head, worst)
     if found:
         caption = "Groups that fail, do not become stable or are not simulated"
-        yield problems_table(caption, ("problem", "groups"), found, STRATEGY)
+        yield problems_table(caption, ("problem", "groups"), found, "strategy")
 
 
 def bounces(rows: DataFrame) -> DataFrame:
@@ -275,22 +252,22 @@ def _bounces(rows: DataFrame) -> Iterator[Table]:
     """Yield the costs of each bounce if there are several."""
     found = bounces(rows).limit(SHOWN_ROWS).collect()
     if any(row["bounce"] > 1 for row in found):
-        sums = ("rebalances", ("partition moves", "moved"), ("failed consumers", "failed"), ("not over", "unfinished"))
-        head = (STRATEGY, *counts("bounce", "groups"), _PARTITION_SECONDS, *counts(*sums))
+        sums = ("rebalances", _MOVES, _FAILED, ("not over", "unfinished"))
+        head = columns("strategy", "bounce", "groups", _PARTITION_SECONDS, *sums)
         note = "A bounce begins when the one before is over. Partition-seconds are those without an owner."
         yield Table.of("Costs by bounce", head, found, note)
 
 
 def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:
     """Return a chart of what other settings would save, or only a table if none saves anything."""
-    head = (
-        STRATEGY,
-        *(Column("setting"), Column("value")),
-        Column("partition-seconds saved", CellType.SECONDS, "saved"),
-        Column("worst case over the ranges", CellType.SECONDS, "least"),
-        Column("best case over the ranges", CellType.SECONDS, "most"),
-        *counts(("rebalances saved", "rebalances"), ("best for groups", "best")),
-    )
+    of = {
+        "partition-seconds saved": "saved",
+        "worst case over the ranges": "least",
+        "best case over the ranges": "most",
+    }
+    saved = (Column(title, CellType.SECONDS, name) for title, name in of.items())
+    others = (("rebalances saved", "rebalances"), ("best for groups", "best"))
+    head = columns("strategy", "setting", "value", *saved, *others)
     losing = dict.fromkeys(row["setting"] for row in rows if (row["saved"] or 0) < 0)
     note = " ".join(["A negative number is a loss.", *(WHY_MORE_DOWNTIME[setting] for setting in losing)])
     data = Table.of("What other settings would save", head, rows, note)
@@ -338,35 +315,23 @@ def _turning_points(run: FinishedRun) -> Iterator[Table]:
     )
     if not rows:
         return
-    head = (
-        Column("best with the assumed latencies"),
-        *counts("groups", ("holds over each range", "holds")),
-        *(column for latency in LATENCIES for column in _of_latency(latency)),
-    )
+    best, holds = ("best with the assumed latencies", "rollout_setting"), ("holds over each range", "holds")
+    head = columns(best, "groups", holds, *(column for latency in LATENCIES for column in _of_latency(latency)))
     shorter = ", or as long as --timings show" if run.record["options"].get("timings") else ""
     note = f"One latency at a time is longer: {RANGES} ms{shorter}. The findings of a group name what is best then."
-    cells = (
-        (row["rollout_setting"] or "keep the settings", *(column.value(row) for column in head[1:])) for row in rows
-    )
-    yield Table("Best settings, and the latencies on which they depend", head, tuple(cells), note)
+    named = [row.asDict() | {"rollout_setting": row["rollout_setting"] or "keep the settings"} for row in rows]
+    yield Table.of("Best settings, and the latencies on which they depend", head, named, note)
 
 
 def _of_latency(latency: Latency) -> Iterator[Column]:
-    yield from counts((f"depend on {latency.setting}", latency.setting))
+    yield Column(f"depend on {latency.setting}", CellType.COUNT, latency.setting)
     if not latency.other_phase:
         yield Column(f"turning point of {latency.setting}, median s", CellType.SECONDS, f"{latency.setting}_median")
 
 
 def _lag_table(lag_costs: DataFrame) -> Table:
-    head = (
-        STRATEGY,
-        CLUSTER,
-        GROUP,
-        *counts("lag", "unowned lag", "moved lag"),
-        Column("mean delay s", CellType.SECONDS, "delay_ms"),
-        Column("p99 delay s", CellType.SECONDS, "p99_delay_ms"),
-        Column("max delay s", CellType.SECONDS, "max_unowned_ms"),
-    )
+    delays = (("mean delay s", "delay_ms"), ("p99 delay s", "p99_delay_ms"), ("max delay s", "max_unowned_ms"))
+    head = columns("strategy", "cluster", GROUP, "lag", "unowned lag", "moved lag", *delays)
     caption = f"Groups whose records are delayed most (up to {SHOWN_GROUPS} per strategy)"
     return Table.of(caption, head, shown_groups(lag_costs))
 
@@ -391,6 +356,6 @@ def _checks(strategies: Sequence[Row], found: Sequence[Row]) -> Iterator[Check]:
     if left_out:
         yield Check(Level.WARNING, count(left_out), plural_of(left_out, "group") + " not simulated", NAME)
     if strategies:
-        most = max(strategies, key=lambda row: (row["unowned"]["mean"] or 0, row["strategy"]))
+        most = max(strategies, key=lambda row: (_downtime_ms(row), row["strategy"]))
         what = f"mean downtime per partition ({label(most['strategy'])})"
-        yield Check(Level.OK, f"{seconds(most['unowned']['mean'] or 0)} s", what, NAME)
+        yield Check(Level.OK, f"{seconds(_downtime_ms(most))} s", what, NAME)

@@ -14,7 +14,7 @@ from rebalance_sim.engine.history.stories import AT, COMPARED, commit_sums, comm
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.report.audits.audited_run import GroupKey
 from rebalance_sim.report.lanes import UNITS
-from rebalance_sim.report.page import CellType, Column, Lane, LaneTable, Table, counts
+from rebalance_sim.report.page import Column, Lane, LaneTable, Table, columns
 from rebalance_sim.report.text import count
 from rebalance_sim.tables import GENERATIONS, PREVENTION
 from rebalance_sim.wording import plural, utc_time
@@ -60,8 +60,8 @@ def past_of_groups(history: Mapping[str, DataFrame], groups: Collection[GroupKey
     back = (F.col("restarted") + F.col("replaced")).alias("back")
     placed = generations.withColumn("place", F.row_number().over(in_order)).where(F.col("place") <= SHOWN_GENERATIONS)
     evidence = F.when(F.col("place") <= LISTED_GENERATIONS, F.col("evidence")).alias("evidence")
-    columns: list[SparkColumn | str] = [*_KEYS, "place", F.expr(AT).alias("at_ms"), *_OF_GENERATION, back, evidence]
-    rows = placed.select(*columns).orderBy(*_KEYS, F.desc("place")).collect()
+    shown: list[SparkColumn | str] = [*_KEYS, "place", F.expr(AT).alias("at_ms"), *_OF_GENERATION, back, evidence]
+    rows = placed.select(*shown).orderBy(*_KEYS, F.desc("place")).collect()
     by_group = groupby(rows, key=lambda row: (row["cluster"], row["group_id"]))
     return {
         key: _group_past(by_key[key], committed.get(key, ""), list(of), prevented[key])
@@ -71,14 +71,13 @@ def past_of_groups(history: Mapping[str, DataFrame], groups: Collection[GroupKey
 
 
 def _group_past(story: Row, committed: str, rows: Sequence[Row], prevented: Sequence[Row]) -> GroupPast:
-    last = [(utc_time(row["at_ms"]), *(row[name] for name in ("generation", "members", "cause", "evidence")))
-            for row in rows[-LISTED_GENERATIONS:]]  # fmt: skip
-    columns = (Column("time, UTC"), *counts("generation", "members"), Column("cause"), Column("evidence"))
+    last = [row.asDict() | {"at": utc_time(row["at_ms"])} for row in rows[-LISTED_GENERATIONS:]]
+    head = columns(Column("time, UTC", field="at"), "generation", "members", "cause", "evidence")
     caption = f"The last {plural(len(last), 'generation')}" if len(last) > 1 else "The last generation"
     return GroupPast(
         f"{in_words(story)}. {committed}".strip(),
         _strip(story, rows),
-        Table(caption, columns, tuple(last)),
+        Table.of(caption, head, last),
         _prevented(prevented),
     )
 
@@ -148,12 +147,10 @@ def _prevented(rows: Sequence[Row]) -> Table | None:
     if not rows:
         return None
     order = sorted(rows, key=lambda row: (-row["rebalances_saved"], row["setting"], row["value"]))
-    columns = (
-        *(Column("setting"), Column("value"), *counts("rebalances saved", ("of", "rebalances"))),
-        Column("downtime saved, partition-seconds", CellType.SECONDS, "unowned_ms_saved"),
-    )
+    saved = ("rebalances saved", ("of", "rebalances"), ("downtime saved, partition-seconds", "unowned_ms_saved"))
     note = (
         "Simulated with assumed latencies: the members joined, left and restarted at the times of the history, as far "
         "as generations show them."
     )
-    return Table.of("Settings that would have prevented rebalances", columns, order, note)
+    head = columns("setting", "value", *saved)
+    return Table.of("Settings that would have prevented rebalances", head, order, note)

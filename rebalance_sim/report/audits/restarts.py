@@ -19,7 +19,7 @@ from rebalance_sim.kafka.group_kinds import GroupKind, as_consumers_name_them
 from rebalance_sim.kafka.simulation.latencies import BY_SETTING, ranges_in_words
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.group_rows import GroupRow
-from rebalance_sim.report.page import CellType, Column, Rollout, Table, counts
+from rebalance_sim.report.page import CellType, Column, Rollout, Table, columns
 from rebalance_sim.report.timelines import OF_CONSUMERS, SHOWN_STEPS, STEPS, Nouns, Played, cost_note, rollout
 from rebalance_sim.tables import ADVICE, COSTS
 
@@ -207,14 +207,10 @@ def _rollout(
 
 def _costs_table(cost: Row, changes: _Changes) -> Table:
     partitions, nouns = max(cost["partitions"] or 0, 1), changes.nouns
-    head = (
-        Column("setting"),
-        *counts(f"{nouns.change}s"),
-        *(Column(f"downtime per {nouns.part}: {name} s", CellType.SECONDS) for name in ("mean", "p99", "max")),
-        Column("downtime saved", CellType.SHARE),
-        *counts(f"{nouns.part} moves"),
-        Column(""),
-    )
+    spans = zip(("mean", "p99", "max"), _TIMES, strict=True)
+    downtimes = ((f"downtime per {nouns.part}: {name} s", field) for name, field in spans)
+    saved = ("downtime saved", "share")
+    head = columns("setting", f"{nouns.change}s", *downtimes, saved, f"{nouns.part} moves", Column(""))
     state = "" if cost["stable"] else "not stable"
     times = (cost["unowned_ms"] / partitions, cost["p99_unowned_ms"], cost["max_unowned_ms"])
     own = (AS_IT_IS, cost["rebalances"], *times, None, cost["moved"], state)
