@@ -95,14 +95,15 @@ class AuditedRun:
         )
 
     def rows_by_group(
-        self, table: Table, columns: Sequence[str], groups: Collection[GroupKey] | None = None
+        self, table: Table, groups: Collection[GroupKey] | None, columns: Sequence[str] = ()
     ) -> dict[GroupKey, list[Row]]:
-        """Return the rows of a table by group: of some groups, or of all."""
+        """Return the rows of a table by group: of some groups, or of all; with some columns, or with all."""
         found: dict[GroupKey, list[Row]] = defaultdict(list)
         if not self.run.rows(table):
             return found
         names = None if groups is None else {group for _, group in groups}
-        for row in self.run.chosen(table, ("cluster", "group_id", *columns), "group_id", names):
+        chosen = ("cluster", "group_id", *columns) if columns else table.names
+        for row in self.run.chosen(table, chosen, "group_id", names):
             key = (row["cluster"], row["group_id"])
             if groups is None or key in groups:
                 found[key].append(row)

@@ -85,11 +85,11 @@ def group_rows(audited: AuditedRun, named: Collection[str] = ()) -> list[GroupRo
         order.insert(0, ~F.col("group_id").isin(*named))
     found = {(row["cluster"], row["group_id"]): row for row in verdicts.orderBy(*order).limit(LISTED_GROUPS).collect()}
     within = None if len(found) == audited.groups else found.keys()
-    elections = audited.rows_by_group(ELECTIONS, ("protocol",), within)
-    balances = audited.rows_by_group(BALANCE, ("strategy", "min", "max"), within)
-    costs = audited.rows_by_group(COSTS, ("rebalances", "unowned_ms", "partitions", "error"), within)
-    lags = audited.rows_by_group(LAG_BALANCE, ("strategy", "lag"), within)
-    findings = audited.rows_by_group(FINDINGS, ("kind", "severity", "harm", "scenario"), within)
+    elections = audited.rows_by_group(ELECTIONS, within, ("protocol",))
+    balances = audited.rows_by_group(BALANCE, within, ("strategy", "min", "max"))
+    costs = audited.rows_by_group(COSTS, within, ("rebalances", "unowned_ms", "partitions", "error"))
+    lags = audited.rows_by_group(LAG_BALANCE, within, ("strategy", "lag"))
+    findings = audited.rows_by_group(FINDINGS, within, ("kind", "severity", "harm", "scenario"))
     return [
         _row(verdict, elections[key], balances[key], costs[key], lags[key], _kinds(findings[key]))
         for key, verdict in found.items()

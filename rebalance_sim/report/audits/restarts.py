@@ -64,11 +64,8 @@ def restarts(
 ) -> dict[GroupKey, Restart]:
     """Return the rollout of each group that is simulated."""
     keys = [row.key for row in rows]
-    figures = (*_TIMES, "rebalances", "partitions", "moved", "stable", "stable_ms", "failure", "error")
-    costs = {key: found[0] for key, found in audited.rows_by_group(COSTS, figures, keys).items()}
-    saved = [f"{name}_saved" for name in (*_TIMES, "moved")]
-    of_advice = ("setting", "value", "rebalances", "unowned_ms", "fails", "at_longest", *saved)
-    advice = audited.rows_by_group(ADVICE, of_advice, keys)
+    costs = {key: found[0] for key, found in audited.rows_by_group(COSTS, keys).items()}
+    advice = audited.rows_by_group(ADVICE, keys)
     changes = {row.key: _Changes.of(advice[row.key], verdicts.get(row.key)) for row in rows}
     simulated = {key: row for key, row in costs.items() if row["error"] is None}
     worst_rollouts_first = sorted(rows, key=lambda row: _ROLLOUT_KINDS.isdisjoint(row.kinds))

@@ -58,14 +58,8 @@ def shared_tasks(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupK
 
 
 def _of_connect(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKey, SharedTasks]:
-    of_costs = ("workers", "tasks", "connectors", "rebalances", "moved", "started", "downtime_ms", "error")
-    costs = audited.rows_by_group(CONNECT_COSTS, of_costs, keys)
-    of_assignments = ("connector", "task", "worker", "previous_worker", "downtime_ms")
-    assignments = audited.rows_by_group(TASK_ASSIGNMENTS, of_assignments, keys)
-    of_rebalances = ("rebalance", *(of.field for of in _REBALANCE))
-    rebalances = audited.rows_by_group(CONNECT_REBALANCES, of_rebalances, keys)
-    of_advice = [of.field for of in _DELAY if of.field != "mark"]
-    advice = audited.rows_by_group(CONNECT_ADVICE, (*of_advice, "current", "best"), keys)
+    tables = (CONNECT_COSTS, TASK_ASSIGNMENTS, CONNECT_REBALANCES, CONNECT_ADVICE)
+    costs, assignments, rebalances, advice = (audited.rows_by_group(table, keys) for table in tables)
     return {
         key: SharedTasks(
             "Workers, and what each runs",
@@ -81,10 +75,7 @@ def _of_connect(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKe
 
 
 def _of_streams(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKey, SharedTasks]:
-    figures = ("processes", "members", "tasks", "moved", "restored", "standbys_started", "probing", "error")
-    balances = audited.rows_by_group(STREAMS_BALANCE, figures, keys)
-    of_tasks = ("subtopology", "partition", "role", "member_id", "process_id", "previous")
-    tasks = audited.rows_by_group(STREAMS_TASKS, of_tasks, keys)
+    balances, tasks = (audited.rows_by_group(table, keys) for table in (STREAMS_BALANCE, STREAMS_TASKS))
     return {
         key: SharedTasks(
             "Processes and threads", None, "Predicted", "The next rebalance", _of_balance(row), (_threads(tasks[key]),)

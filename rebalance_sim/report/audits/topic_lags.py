@@ -71,8 +71,7 @@ class GroupLags:
 
     def __init__(self, audited: AuditedRun, rows: Sequence[GroupRow], rules: Audit | None) -> None:
         self._rows = {row.key: row for row in rows}
-        figures = ("topic", "partitions", "unknown_partitions", "lag", "max_partition_lag", "max_lag_partition")
-        self._topics = audited.rows_by_group(TOPIC_LAG, figures, self._rows)
+        self._topics = audited.rows_by_group(TOPIC_LAG, self._rows)
         self._has_offsets = bool(audited.run.record["rows"].get("used", {}).get(OFFSETS.name))
         chosen = {key: [name for name, _ in self._names(key)[:SHOWN_TOPICS]] for key in self._rows}
         self._is_gone = self._has_offsets and (rules is None or rules.fitted_offsets is None)
