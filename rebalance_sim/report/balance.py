@@ -149,7 +149,7 @@ def _spread_chart(rows: list[dict[str, object]], strategies: Sequence[Row]) -> C
         "balance-spread",
         f"{share(balanced, groups)} of the assignments are balanced to within one partition per member",
         "Groups by the difference between the most and the fewest partitions of a member.",
-        **both(histograms(rows, "most minus fewest partitions per member")),
+        **both(histograms, rows, "most minus fewest partitions per member"),
         data=bins_table("Groups by max − min", "max − min", "groups", rows),
     )
 
@@ -159,7 +159,7 @@ def _members_chart(rows: list[dict[str, object]]) -> Chart:
         "balance-members",
         "Partitions per member",
         "Members by number of partitions after the last rebalance. Members with 0 are idle.",
-        **both(histograms(rows, "partitions per member")),
+        **both(histograms, rows, "partitions per member"),
         data=bins_table("Members by partitions", "partitions", "members", rows),
     )
 
@@ -210,7 +210,7 @@ def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator
         "balance-optimum",
         f"{label(best['strategy'])} is as balanced as the optimum in {share(best['zero'], best['groups'])} of groups",
         "Share of the groups in which a strategy is as balanced as the most balanced assignment that exists.",
-        **both(bars(rows, "share of groups as balanced as the optimum", ticks="%")),
+        **both(bars, rows, "share of groups as balanced as the optimum", ticks="%"),
         data=Table.of("Compared with the optimum", head, found, "Excess is the difference from the optimum."),
     )
     changes = shown_groups(run.table(CHANGES), "change")

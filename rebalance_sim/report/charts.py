@@ -1,7 +1,7 @@
 """Charts of a few rows, as Vega-Lite specifications. Colours are placeholders (see ``colours``)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 from rebalance_sim.report.colours import PLACEHOLDERS
 from rebalance_sim.report.text import unique
@@ -11,7 +11,7 @@ WIDE, NARROW = 1290, 340
 _BAR = 24
 Rows = Sequence[Mapping[str, Any]]
 Spec = dict[str, Any]
-Draw = Callable[[int], Spec]
+_Given = ParamSpec("_Given")
 
 _INK, _MUTED, _GRID, _LINE = (PLACEHOLDERS[name] for name in ("ink", "muted", "grid", "line"))
 _AXIS = {
@@ -46,12 +46,12 @@ _CONFIG: dict[str, Any] = {
 }
 
 
-def both(draw: Draw) -> dict[str, dict[str, Any]]:
-    """Return the specifications for a wide and for a narrow page."""
-    return {"wide": draw(WIDE), "narrow": draw(NARROW)}
+def both(draw: Callable[Concatenate[int, _Given], Spec], *given: _Given.args, **more: _Given.kwargs) -> dict[str, Spec]:
+    """Return the specifications for a wide and for a narrow page; ``draw`` is called with the width first."""
+    return {"wide": draw(WIDE, *given, **more), "narrow": draw(NARROW, *given, **more)}
 
 
-def bars(rows: Rows, value_title: str, *, reference: float | None = None, ticks: str = "") -> Draw:
+def bars(width: int, rows: Rows, value_title: str, *, reference: float | None = None, ticks: str = "") -> Spec:
     """Draw horizontal bars in the order of the rows: ``label``, ``value``, ``text`` at the end, ``colour``.
 
     ``short``, if present, replaces the text on a narrow page. ``reference`` is a value to mark with a line,
@@ -59,84 +59,70 @@ def bars(rows: Rows, value_title: str, *, reference: float | None = None, ticks:
     """
     named = unique(row["label"] for row in rows)
     rows = [{**row, "label": name} for name, row in zip(named, rows, strict=True)]
-
-    def draw(width: int) -> Spec:
-        texts = [row["short"] if width == NARROW and "short" in row else row["text"] for row in rows]
-        data = _data({**row, "text": text} for row, text in zip(rows, texts, strict=True))
-        most = max((row["value"] for row in rows), default=0) or 1
-        longest = max(map(len, texts), default=0)
-        # Leave space for the texts at the ends of the bars, about seven pixels per character.
-        plot = max(width - min(_label_width(_labels(rows)), _label_limit(width)) * 6 // 5, 80)
-        top = most * plot / max(plot - 7 * longest - 8, plot * 0.3)
-        x = _number(
-            "value", title=value_title, scale={"domain": [0, top], "nice": False}, axis=_ticks(width, top, ticks)
-        )
-        xy = {"x": x, "y": _categories(rows, width)}
-        layers = [
-            {"data": data, "mark": {"type": "bar"}, "encoding": {**xy, "color": _COLOUR}},
-            {"data": data, "mark": {"type": "text", "align": "left", "dx": 5}, "encoding": {**xy, "text": _TEXT}},
-        ]
-        if reference is not None:
-            rule = {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5, "color": _INK}
-            x = _number("reference")
-            layers.append({"data": _data([{"reference": reference}]), "mark": rule, "encoding": {"x": x}})
-        return _fitted(layers, width, _labels(rows))
-
-    return draw
+    texts = [row["short"] if width == NARROW and "short" in row else row["text"] for row in rows]
+    data = _data({**row, "text": text} for row, text in zip(rows, texts, strict=True))
+    most = max((row["value"] for row in rows), default=0) or 1
+    longest = max(map(len, texts), default=0)
+    # Leave space for the texts at the ends of the bars, about seven pixels per character.
+    plot = max(width - min(_label_width(_labels(rows)), _label_limit(width)) * 6 // 5, 80)
+    top = most * plot / max(plot - 7 * longest - 8, plot * 0.3)
+    x = _number("value", title=value_title, scale={"domain": [0, top], "nice": False}, axis=_ticks(width, top, ticks))
+    xy = {"x": x, "y": _categories(rows, width)}
+    layers = [
+        {"data": data, "mark": {"type": "bar"}, "encoding": {**xy, "color": _COLOUR}},
+        {"data": data, "mark": {"type": "text", "align": "left", "dx": 5}, "encoding": {**xy, "text": _TEXT}},
+    ]
+    if reference is not None:
+        rule = {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5, "color": _INK}
+        x = _number("reference")
+        layers.append({"data": _data([{"reference": reference}]), "mark": rule, "encoding": {"x": x}})
+    return _fitted(layers, width, _labels(rows))
 
 
-def stacked_bars(rows: Rows, colours: Mapping[str, str], value_title: str) -> Draw:
+def stacked_bars(width: int, rows: Rows, colours: Mapping[str, str], value_title: str) -> Spec:
     """Draw horizontal stacked bars: ``label``, ``part``, ``value``. Parts are in the order of ``colours``."""
     order = list(colours)
     ordered = [{**row, "order": order.index(row["part"])} for row in rows]
     most = max((row["value"] for row in rows), default=0)
-
-    def draw(width: int) -> Spec:
-        legend = {"title": None, "columns": 1 if width == NARROW else 0}
-        scale = {"domain": order, "range": list(colours.values())}
-        encoding = {
-            "x": _number("value", title=value_title, axis=_ticks(width, most)),
-            "y": _categories(rows, width),
-            "color": _name("part", scale=scale, legend=legend, sort=order),
-            "order": _number("order"),
-        }
-        return _fitted([{"data": _data(ordered), "mark": {"type": "bar"}, "encoding": encoding}], width, _labels(rows))
-
-    return draw
+    legend = {"title": None, "columns": 1 if width == NARROW else 0}
+    scale = {"domain": order, "range": list(colours.values())}
+    encoding = {
+        "x": _number("value", title=value_title, axis=_ticks(width, most)),
+        "y": _categories(rows, width),
+        "color": _name("part", scale=scale, legend=legend, sort=order),
+        "order": _number("order"),
+    }
+    return _fitted([{"data": _data(ordered), "mark": {"type": "bar"}, "encoding": encoding}], width, _labels(rows))
 
 
-def histograms(rows: Rows, x_title: str) -> Draw:
+def histograms(width: int, rows: Rows, x_title: str) -> Spec:
     """Draw histograms below each other, one per panel: ``panel``, ``bin``, ``value``, ``text``, ``colour``."""
     panels = list(dict.fromkeys(row["panel"] for row in rows))
     bins = list(dict.fromkeys(row["bin"] for row in rows))
-
-    def draw(width: int) -> Spec:
-        most = max((row["value"] for row in rows), default=0) or 1
-        axis = {"labelAngle": 0, "labelOverlap": True, "labelFontSize": 11}
-        # Leave space for the numbers above the bars: some bars are too small to see.
-        heights = {"domain": [0, most * 1.45], "nice": False}
-        xy = {
-            "x": _name("bin", sort=bins, title=x_title, axis=axis),
-            "y": _number("value", title=None, axis=None, scale=heights),
-        }
-        texts = {"type": "text", "baseline": "bottom", "dy": -2, "fontSize": 11 if width == WIDE else 9}
-        layers = [
-            {"mark": {"type": "bar"}, "encoding": {**xy, "color": _COLOUR}},
-            {"mark": texts, "encoding": {**xy, "text": _TEXT}},
-        ]
-        header = {"labelOrient": "top", "labelAnchor": "start", "labelPadding": 2, "title": None}
-        facet = {"row": _name("panel", sort=panels, header=header)}
-        of_panel = {"layer": layers, "width": width - 24, "height": 60}
-        return {"data": _data(rows), "facet": facet, "spacing": 10, "spec": of_panel, "config": _CONFIG}
-
-    return draw
+    most = max((row["value"] for row in rows), default=0) or 1
+    axis = {"labelAngle": 0, "labelOverlap": True, "labelFontSize": 11}
+    # Leave space for the numbers above the bars: some bars are too small to see.
+    heights = {"domain": [0, most * 1.45], "nice": False}
+    xy = {
+        "x": _name("bin", sort=bins, title=x_title, axis=axis),
+        "y": _number("value", title=None, axis=None, scale=heights),
+    }
+    texts = {"type": "text", "baseline": "bottom", "dy": -2, "fontSize": 11 if width == WIDE else 9}
+    layers = [
+        {"mark": {"type": "bar"}, "encoding": {**xy, "color": _COLOUR}},
+        {"mark": texts, "encoding": {**xy, "text": _TEXT}},
+    ]
+    header = {"labelOrient": "top", "labelAnchor": "start", "labelPadding": 2, "title": None}
+    facet = {"row": _name("panel", sort=panels, header=header)}
+    of_panel = {"layer": layers, "width": width - 24, "height": 60}
+    return {"data": _data(rows), "facet": facet, "spacing": 10, "spec": of_panel, "config": _CONFIG}
 
 
 QUANTILES = {"median": "p50", "p90": "p90", "p99": "p99", "max": "max"}
 """Quantiles in a chart's legend, and the values they are read from."""
 
 
-def quantiles(rows: Rows, value_title: str) -> Draw:
+def quantiles(width: int, rows: Rows, value_title: str) -> Spec:
     """Draw distributions as lines from median to maximum: ``label``, ``colour``, and one value per quantile."""
     points = [
         {"label": row["label"], "colour": row["colour"], "quantile": quantile, "value": row[name]}
@@ -147,26 +133,22 @@ def quantiles(rows: Rows, value_title: str) -> Draw:
     middle = sorted(row["p90"] for row in rows)[len(rows) // 2] if rows else 0
     # A square root scale keeps small values apart if one is far larger.
     scale = {"type": "sqrt" if most > 8 * middle else "linear", "zero": True}
-
-    def draw(width: int) -> Spec:
-        shared = {"y": _categories(rows, width), "color": _COLOUR}
-        shapes = {"domain": list(QUANTILES), "range": ["circle", "square", "triangle-up", "diamond"]}
-        legend = {"title": None, "symbolFillColor": _MUTED, "symbolStrokeColor": _MUTED, "symbolOpacity": 1}
-        legend["columns"] = 2 if width == NARROW else 4
-        lines = {"x": _number("p50", title=value_title, scale=scale, axis=_ticks(width, most)), "x2": {"field": "max"}}
-        marks = {
-            "x": _number("value", title=value_title, scale=scale),
-            "shape": _name("quantile", scale=shapes, sort=list(QUANTILES), legend=legend),
-        }
-        line = {"type": "rule", "strokeWidth": 3, "opacity": 0.45}
-        mark = {"type": "point", "filled": True, "size": 70, "opacity": 1, "angle": 0}
-        layers = [
-            {"data": _data(rows), "mark": line, "encoding": {**lines, **shared}},
-            {"data": _data(points), "mark": mark, "encoding": {**marks, **shared}},
-        ]
-        return _fitted(layers, width, _labels(rows), bar=30)
-
-    return draw
+    shared = {"y": _categories(rows, width), "color": _COLOUR}
+    shapes = {"domain": list(QUANTILES), "range": ["circle", "square", "triangle-up", "diamond"]}
+    legend = {"title": None, "symbolFillColor": _MUTED, "symbolStrokeColor": _MUTED, "symbolOpacity": 1}
+    legend["columns"] = 2 if width == NARROW else 4
+    lines = {"x": _number("p50", title=value_title, scale=scale, axis=_ticks(width, most)), "x2": {"field": "max"}}
+    marks = {
+        "x": _number("value", title=value_title, scale=scale),
+        "shape": _name("quantile", scale=shapes, sort=list(QUANTILES), legend=legend),
+    }
+    line = {"type": "rule", "strokeWidth": 3, "opacity": 0.45}
+    mark = {"type": "point", "filled": True, "size": 70, "opacity": 1, "angle": 0}
+    layers = [
+        {"data": _data(rows), "mark": line, "encoding": {**lines, **shared}},
+        {"data": _data(points), "mark": mark, "encoding": {**marks, **shared}},
+    ]
+    return _fitted(layers, width, _labels(rows), bar=30)
 
 
 def _data(rows: Iterable[Mapping[str, Any]]) -> Spec:

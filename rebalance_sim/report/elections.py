@@ -87,7 +87,7 @@ def _protocols(elected: Sequence[Row], groups: int, colours: StrategyColours) ->
         "elections",
         f"Most elected: {label(first['protocol'])}, by {count(first['groups'])} of {plural(groups, 'group')}",
         "Groups and ties by elected protocol.",
-        **both(bars(rows, "groups")),
+        **both(bars, rows, "groups"),
         data=Table.of("Groups by protocol", columns("protocol", "groups", "ties", "members"), elected),
     )
 

@@ -114,7 +114,7 @@ def _hottest_chart(topics: Sequence[Row]) -> Chart:
         f"Partition {worst['partition']} of {label(worst['topic'])}: {worst['imbalance']:.1f} times its balanced share",
         "The hottest partition of each topic and client library, as a multiple of its balanced share. The dashed line "
         "is the balanced share.",
-        **both(bars(rows, "multiple of the balanced share of the topic's bytes", reference=1)),
+        **both(bars, rows, "multiple of the balanced share of the topic's bytes", reference=1),
         data=Table.of("Hottest partitions", head, shown),
     )
 
@@ -139,7 +139,7 @@ def _partitions_chart(topic: Row, partitions: DataFrame) -> Chart:
         f"{label(topic['topic'])}, {label(topic['client'])}: one key has {part} of partition {worst['partition']}",
         "Records by partition of the topic with the hottest partition, and those with each partition's heaviest key."
         + shown_part,
-        **both(stacked_bars(parts, colours, "records, by partition")),
+        **both(stacked_bars, parts, colours, "records, by partition"),
         data=Table.of("Records by partition", head, in_order),
     )
 
@@ -195,7 +195,7 @@ def growth(run: FinishedRun) -> RunResults:
         "growth",
         f"{moved} of the keys of {label(first['topic'])} would move with {first['partitions_after']:,} partitions",
         "Share of a topic's distinct keys that would go to another partition. Existing records are not moved.",
-        **both(bars(rows, "share of the keys that would move", ticks="%")),
+        **both(bars, rows, "share of the keys that would move", ticks="%"),
         data=Table.of("Keys and records that would move", head, most),
     )
     check = Check(Level.WARNING, count(first["keys_moved"]), what, GROWTH, (first["cluster"], first["topic"]))

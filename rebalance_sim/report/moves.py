@@ -50,7 +50,7 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     note = f"The most balanced assignments take at least {plural(int(fewest), 'move')}." if fewest is not None else ""
     table = Table.of("Moves by strategy", head, shown)
     description = "Previously owned partitions: those that stay with their owner and those that change owner."
-    chart = Chart("moves", title, description, **both(stacked_bars(parts, _PARTS, "partitions")), data=table)
+    chart = Chart("moves", title, description, **both(stacked_bars, parts, _PARTS, "partitions"), data=table)
     return RunResults((chart, note) if note else (chart,), tuple(_checks(run)))
 
 

@@ -179,7 +179,7 @@ def _unowned_chart(strategies: Sequence[Row], colours: StrategyColours) -> Chart
         "costs-unowned",
         title,
         "Mean time a partition of a group is without an owner: from the median group to the worst.",
-        **both(quantiles(_distributed(strategies, "unowned_each_ms", colours), "mean downtime per partition, seconds")),
+        **both(quantiles, _distributed(strategies, "unowned_each_ms", colours), "mean downtime per partition, seconds"),
         data=_quantile_table("Mean downtime per partition, over the groups", strategies, "unowned_each_ms"),
     )
 
@@ -194,7 +194,7 @@ def _stable_chart(strategies: Sequence[Row], colours: StrategyColours) -> Chart:
         title,
         "Time from the first event until a group is and stays stable, and every partition has an owner. It includes "
         "the time between events.",
-        **both(quantiles(_distributed(strategies, "stable_ms", colours), "time to stable, seconds")),
+        **both(quantiles, _distributed(strategies, "stable_ms", colours), "time to stable, seconds"),
         data=_quantile_table("Time to stable, over the groups", strategies, "stable_ms"),
     )
 
@@ -208,7 +208,7 @@ def _rebalances_chart(strategies: Sequence[Row], rows: list[dict[str, object]]) 
         "costs-rebalances",
         title,
         "Groups by number of rebalances.",
-        **both(histograms(rows, "rebalances per group")),
+        **both(histograms, rows, "rebalances per group"),
         data=bins_table("Groups by rebalances", "rebalances", "groups", rows),
     )
 
@@ -291,7 +291,7 @@ def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:
         "costs-advice",
         f"{settings[0]} would save {seconds(saving[0]['saved'])} partition-seconds{strategies[0]}",
         "Partition-seconds of downtime that other settings would save in the same scenario, if they save any.",
-        **both(bars(drawn, "partition-seconds saved")),
+        **both(bars, drawn, "partition-seconds saved"),
         data=data,
     )
 
