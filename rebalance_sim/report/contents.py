@@ -68,6 +68,8 @@ class _Topic:
     hypothetical: bool = False
     of_large_audits: bool = False
     """Of an audit, shown only if its groups are many: few are in the table of all groups."""
+    checks_audits: bool = False
+    """Whether its checks of audits count: the findings of an audit have others, apart for each scenario."""
 
 
 def page(
@@ -120,11 +122,13 @@ def _sections(
     colours = StrategyColours(_strategies([run for run in runs if not _is_small_audit(run)]))
     for topic in _topics(colours, groups):
         report_progress(f"summarizing {topic.title.lower()}")
-        found = [(label, topic.results(run)) for label, run in zip(labels, runs, strict=True) if _is_shown(topic, run)]
-        parts = merge_equal_parts([Part((label,), each.blocks) for label, each in found if each.blocks])
+        shown = ((label, run) for label, run in zip(labels, runs, strict=True) if _is_shown(topic, run))
+        found = [(label, run, topic.results(run)) for label, run in shown]
+        parts = merge_equal_parts([Part((label,), each.blocks) for label, _, each in found if each.blocks])
         if parts:
             sections.append(Section(topic.name, topic.title, topic.about, parts, topic.hypothetical))
-        checks += [replace(check, run=label) for label, each in found for check in each.checks]
+        counting = [(label, each) for label, run, each in found if topic.checks_audits or not is_audit(run)]
+        checks += [replace(check, run=label) for label, each in counting for check in each.checks]
     compared = comparisons.comparison(runs, labels) if len(runs) > 1 else RunResults()
     if compared.blocks:
         place = sum(section.hypothetical for section in sections)
@@ -185,30 +189,6 @@ def _is_small_audit(run: FinishedRun) -> bool:
 
 def _topics(colours: StrategyColours, groups: Sequence[str]) -> Iterator[_Topic]:
     """Yield the topics in their order: hypothetical results, then the present state, then what the runs rest on."""
-    for topic in _topics_of_tables(colours, groups):
-        yield _without_checks_of_audits(topic)
-    yield _Topic(
-        records.REJECTED, "Rejected rows", "Input rows that cannot be used, by reason.", records.rejects_results
-    )
-    yield _Topic(
-        records.ASSUMED,
-        "Assumptions",
-        "What the runs assume because the inputs do not contain it.",
-        records.assumptions_results,
-    )
-
-
-def _without_checks_of_audits(topic: _Topic) -> _Topic:
-    """Return a topic without checks of audits: their findings have them, apart for each scenario."""
-
-    def results(run: FinishedRun) -> RunResults:
-        found = topic.results(run)
-        return replace(found, checks=()) if is_audit(run) else found
-
-    return replace(topic, results=results)
-
-
-def _topics_of_tables(colours: StrategyColours, groups: Sequence[str]) -> Iterator[_Topic]:
     yield _Topic(
         timelines.NAME,
         "Timelines",
@@ -273,6 +253,10 @@ def _topics_of_tables(colours: StrategyColours, groups: Sequence[str]) -> Iterat
         "Partitions that receive more than their share of the records, and the keys that cause it.",
         keys.skew,
     )
+    unusable = "Input rows that cannot be used, by reason."
+    assumed = "What the runs assume because the inputs do not contain it."
+    yield _Topic(records.REJECTED, "Rejected rows", unusable, records.rejects_results, checks_audits=True)
+    yield _Topic(records.ASSUMED, "Assumptions", assumed, records.assumptions_results)
 
 
 def _strategies(runs: Sequence[FinishedRun]) -> set[str]:
