@@ -24,19 +24,7 @@ from rebalance_sim.report.groups import (
     problems_table,
     shown_groups,
 )
-from rebalance_sim.report.page import (
-    GROUP,
-    MANY_GROUPS,
-    Block,
-    CellType,
-    Chart,
-    Check,
-    Column,
-    Level,
-    RunResults,
-    Table,
-    columns,
-)
+from rebalance_sim.report.page import GROUP, MANY_GROUPS, CellType, Chart, Check, Level, RunResults, Table, columns
 from rebalance_sim.report.text import count, label, share
 from rebalance_sim.tables import (
     ASSIGNMENTS,
@@ -123,7 +111,7 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     worst = shown_groups(worst_groups(balance))
     failed = failures(balance).limit(SHOWN_ERRORS).collect()
 
-    blocks: list[Block] = []
+    blocks: list[Chart | Table] = []
     spreads = filled(counted(balance.where("error IS NULL"), "strategy", spread()), colours)
     is_large = max((row["groups"] for row in strategies), default=0) >= MANY_GROUPS
     if spreads and is_large:
@@ -165,10 +153,11 @@ def _members_chart(rows: list[dict[str, object]]) -> Chart:
 
 
 def _strategies_table(strategies: Sequence[Row]) -> Table:
-    spreads = (Column("mean max − min", CellType.DECIMAL, "mean_spread"), ("p99 max − min", "p99_spread"))
     worst = {"max max − min": "spread", "most imbalanced group": "group_id", "its min": "min", "its max": "max"}
     head = columns(
-        *("strategy", "groups", ("balanced to one", "balanced"), *spreads),
+        *("strategy", "groups", ("balanced to one", "balanced")),
+        *columns(("mean max − min", "mean_spread"), of=CellType.DECIMAL),
+        ("p99 max − min", "p99_spread"),
         *((title, f"worst.{field}") for title, field in worst.items()),
         *(("idle members", "idle"), ("unassigned partitions", "unassigned")),
         *(("groups with assignor bugs", "odd"), ("failed groups", "failed")),
@@ -180,7 +169,7 @@ def _strategies_table(strategies: Sequence[Row]) -> Table:
     return Table.of("Balance by strategy", head, strategies, note if any(row["odd"] for row in strategies) else "")
 
 
-def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator[Block]:
+def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator[Chart | Table]:
     if not run.rows(DISTRIBUTIONS):
         return
     figures = {(row["strategy"], row["figure"]): row for row in run.table(DISTRIBUTIONS).collect()}
@@ -201,9 +190,9 @@ def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator
     ]
     head = columns(
         *("strategy", ("groups compared", "groups"), ("as balanced as the optimum", "zero"), "share"),
-        *(Column(f"{name} excess stddev", CellType.DECIMAL, name) for name in ("mean", "p99", "max")),
+        *columns(*((f"{name} excess stddev", name) for name in ("mean", "p99", "max")), of=CellType.DECIMAL),
         ("mean excess moves", "moves.mean"),
-        *(Column(f"{name} excess moves", CellType.COUNT, f"moves.{name}") for name in ("p99", "max")),
+        *columns(*((f"{name} excess moves", f"moves.{name}") for name in ("p99", "max")), of=CellType.COUNT),
     )
     best = found[0]
     yield Chart(

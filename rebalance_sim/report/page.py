@@ -80,23 +80,23 @@ def _cell_type(field: str) -> CellType:
     return CellType.DECIMAL if name in _DECIMALS else CellType.COUNT
 
 
-def columns(*titles: str | tuple[str, str] | Column) -> tuple[Column, ...]:
-    """Return columns of a query, each given by its title or by title and field; its name determines the type.
+def columns(*titles: str | tuple[str, str] | Column, of: CellType | None = None) -> tuple[Column, ...]:
+    """Return columns of a query, each given by its title or by title and field; unless given, its name has the type.
 
     >>> [column.type.value for column in columns("strategy", ("most", "worst.max_lag"), ("mean s", "each_ms.mean"))]
     ['name', 'count', 'seconds']
     """
-    return tuple(title if isinstance(title, Column) else _column(title) for title in titles)
+    return tuple(title if isinstance(title, Column) else _column(title, of) for title in titles)
 
 
 def names(*titles: str | tuple[str, str]) -> tuple[Column, ...]:
     """Return columns of names from the fleet that no table has, each given by its title or by title and field."""
-    return tuple(replace(_column(title), type=CellType.NAME) for title in titles)
+    return columns(*titles, of=CellType.NAME)
 
 
-def _column(named: str | tuple[str, str]) -> Column:
+def _column(named: str | tuple[str, str], of: CellType | None) -> Column:
     title, field = named if isinstance(named, tuple) else (named, named.replace(" ", "_"))
-    return Column(title, _cell_type(field), field)
+    return Column(title, of or _cell_type(field), field)
 
 
 GROUP = ("group", "group_id")

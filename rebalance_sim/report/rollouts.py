@@ -265,7 +265,7 @@ def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:
         "worst case over the ranges": "least",
         "best case over the ranges": "most",
     }
-    saved = (Column(title, CellType.SECONDS, name) for title, name in of.items())
+    saved = columns(*of.items(), of=CellType.SECONDS)
     others = (("rebalances saved", "rebalances"), ("best for groups", "best"))
     head = columns("strategy", "setting", "value", *saved, *others)
     losing = dict.fromkeys(row["setting"] for row in rows if (row["saved"] or 0) < 0)
