@@ -19,6 +19,7 @@ from rebalance_sim.report.groups import (
     SHOWN_GROUPS,
     check_of,
     group_of,
+    groups_table,
     highest,
     problems_by_kind,
     problems_table,
@@ -121,8 +122,8 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
         blocks.append(_members_chart(filled(counted(members, "strategy", F.col("partitions")), colours)))
     blocks.append(_strategies_table(strategies))
     if worst:
-        head = columns("strategy", "cluster", GROUP, "members", "partitions", "min", "max", "idle members")
-        blocks.append(Table.of(f"Most imbalanced groups (up to {SHOWN_GROUPS} per strategy)", head, worst))
+        figures = ("members", "partitions", "min", "max", "idle members")
+        blocks.append(groups_table("Most imbalanced groups", worst, *figures))
     if failed:
         blocks.append(problems_table("Groups without an assignment", ("reason", "groups"), failed, "strategy"))
     blocks += _against_the_optimum(run, colours)
@@ -213,11 +214,10 @@ def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator
 def _lag(run: FinishedRun) -> Iterator[Table]:
     if not run.rows(LAG_BALANCE):
         return
-    bounds = (("lower bound", "max_lag_bound"), ("excess", "excess_lag"))
-    head = columns("strategy", "cluster", GROUP, "members", "lag", "max lag", *bounds)
-    caption = f"Groups with the most imbalanced lag (up to {SHOWN_GROUPS} per strategy)"
+    figures = ("members", "lag", "max lag", ("lower bound", "max_lag_bound"), ("excess", "excess_lag"))
     note = "Max lag is that of the member with the most. No assignment can reduce it below the lower bound."
-    yield Table.of(caption, head, shown_groups(run.table(LAG_BALANCE)), note)
+    rows = shown_groups(run.table(LAG_BALANCE))
+    yield groups_table("Groups with the most imbalanced lag", rows, *figures, note=note)
 
 
 def _checks(strategies: Sequence[Row], now: Sequence[Row], failed: Sequence[Row]) -> Iterator[Check]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.report.page import Check, Level, Table, columns
+from rebalance_sim.report.page import GROUP, Check, Level, Table, columns
 from rebalance_sim.report.text import count
 
 SHOWN_GROUPS = 5
@@ -21,6 +21,12 @@ def highest(groups: DataFrame, figure: str) -> DataFrame:
 def shown_groups(ranked: DataFrame, *within: str) -> list[Row]:
     """Return the first groups of a ranking by strategy, and by further columns."""
     return ranked.where(F.col("rank") <= SHOWN_GROUPS).orderBy("strategy", *within, "rank").collect()
+
+
+def groups_table(what: str, rows: Sequence[Row], *titles: str | tuple[str, str], note: str = "") -> Table:
+    """Return the result of ``shown_groups`` as a table."""
+    head = columns("strategy", "cluster", GROUP, *titles)
+    return Table.of(f"{what} (up to {SHOWN_GROUPS} per strategy)", head, rows, note)
 
 
 def problems_by_kind(rows: DataFrame, *by: str) -> DataFrame:

@@ -16,27 +16,15 @@ from rebalance_sim.report.bins import bins_table, counted, filled
 from rebalance_sim.report.charts import bars, both, histograms, quantiles
 from rebalance_sim.report.colours import StrategyColours
 from rebalance_sim.report.groups import (
-    SHOWN_GROUPS,
     check_of,
     group_of,
+    groups_table,
     highest,
     problems_by_kind,
     problems_table,
     shown_groups,
 )
-from rebalance_sim.report.page import (
-    GROUP,
-    MANY_GROUPS,
-    Block,
-    CellType,
-    Chart,
-    Check,
-    Column,
-    Level,
-    RunResults,
-    Table,
-    columns,
-)
+from rebalance_sim.report.page import MANY_GROUPS, CellType, Chart, Check, Column, Level, RunResults, Table, columns
 from rebalance_sim.report.text import count, cut, label, printable, seconds, unique
 from rebalance_sim.tables import ADVICE, BOUNCES, COSTS, LAG_COSTS, REBALANCES, VERDICTS
 from rebalance_sim.wording import plural, plural_of
@@ -120,7 +108,7 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     costs = run.table(COSTS)
     strategies = by_strategy(costs).collect()
     found = problems(costs).limit(SHOWN_ROWS).collect()
-    blocks: list[Block] = []
+    blocks: list[Chart | Table] = []
     if strategies:
         blocks.append(_strategies_table(strategies))
     if max((row["groups"] for row in strategies), default=0) >= MANY_GROUPS:
@@ -227,9 +215,8 @@ def _groups(costs: DataFrame, found: Sequence[Row]) -> Iterator[Table]:
     worst = shown_groups(costliest(costs))
     if worst:
         times = (("downtime per partition s", "unowned_each_ms"), ("time to stable s", "stable_ms"))
-        head = columns("strategy", "cluster", GROUP, "consumers", "partitions", "rebalances", *times)
-        caption = f"Groups with the longest downtime per partition (up to {SHOWN_GROUPS} per strategy)"
-        yield Table.of(caption, head, worst)
+        figures = ("consumers", "partitions", "rebalances", *times)
+        yield groups_table("Groups with the longest downtime per partition", worst, *figures)
     if found:
         caption = "Groups that fail, do not become stable or are not simulated"
         yield problems_table(caption, ("problem", "groups"), found, "strategy")
@@ -331,9 +318,8 @@ def _of_latency(latency: Latency) -> Iterator[Column]:
 
 def _lag_table(lag_costs: DataFrame) -> Table:
     delays = (("mean delay s", "delay_ms"), ("p99 delay s", "p99_delay_ms"), ("max delay s", "max_unowned_ms"))
-    head = columns("strategy", "cluster", GROUP, "lag", "unowned lag", "moved lag", *delays)
-    caption = f"Groups whose records are delayed most (up to {SHOWN_GROUPS} per strategy)"
-    return Table.of(caption, head, shown_groups(lag_costs))
+    figures = ("lag", "unowned lag", "moved lag", *delays)
+    return groups_table("Groups whose records are delayed most", shown_groups(lag_costs), *figures)
 
 
 def _checks(strategies: Sequence[Row], found: Sequence[Row]) -> Iterator[Check]:
