@@ -1,6 +1,6 @@
 """The section that compares runs about the same groups: a column for each run, and what differs by group."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ class _Figure(NamedTuple):
     value: str
     """An expression."""
     total: str = "sum"
+    """The aggregate function."""
     type: CellType = CellType.COUNT
 
 
@@ -111,8 +112,7 @@ def _figures(of: _Compared, place: int, run: FinishedRun, label: str) -> DataFra
 
 
 def _totals(of: _Compared) -> list[SparkColumn]:
-    functions: dict[str, Callable[[str], SparkColumn]] = {"sum": F.sum, "avg": F.avg}
-    return [functions[figure.total](f"f{place}").alias(f"f{place}") for place, figure in enumerate(of.figures)]
+    return [F.expr(f"{figure.total}(f{place}) AS f{place}") for place, figure in enumerate(of.figures)]
 
 
 def _totals_table(of: _Compared, settings: Sequence[str], totals: dict[str, Row]) -> Table:
