@@ -16,7 +16,7 @@ from rebalance_sim.kafka.clients.library import ASSIGNORS
 from rebalance_sim.kafka.group_kinds import SHARE_TYPE
 from rebalance_sim.releases import SHARE_ASSIGNORS
 from rebalance_sim.report.assignors import assignors_table
-from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
+from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey, by_group
 from rebalance_sim.report.audits.figures import Savings, figure_texts, savings_of
 from rebalance_sim.report.audits.group_past import GroupPast, past_of_groups
 from rebalance_sim.report.audits.group_rows import GroupRow
@@ -160,7 +160,7 @@ class _Details:
     def _predict(self, rules: Audit) -> None:
         """Read the members, and predict who owns what."""
         members = rules.members_of({row.group_id for row in self.rows})
-        self.members = _by_group(members.collect())
+        self.members = by_group(members.collect())
         better = {found for row in self.rows if (found := self._recommended(row))}
         assigned: defaultdict[GroupKey, dict[str, dict[str, list[Partition]]]] = defaultdict(dict)
         for row in rules.assignments(members, sorted(better)):
@@ -322,13 +322,6 @@ def _rejects(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKey, 
     again = keeps_rejected_members(audited.fleet.run)
     for key, rows in audited.fleet.rows_by_group(REJECTS, keys, ("table", "reason")).items():
         found[key] = [row for row in rows if not (again and row["table"] == MEMBERS.name)] + found[key]
-    return found
-
-
-def _by_group(rows: Sequence[Row]) -> dict[GroupKey, list[Row]]:
-    found: defaultdict[GroupKey, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row["cluster"], row["group_id"]].append(row)
     return found
 
 
