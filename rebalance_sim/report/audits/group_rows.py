@@ -78,8 +78,7 @@ class GroupRow:
 
 def group_rows(audited: AuditedRun, named: Collection[str] = ()) -> list[GroupRow]:
     """Return the groups of an audit that the table lists, those that matter first; ``named`` in any case."""
-    others = [name for name in VERDICTS.names if name not in search_terms.column_names()]
-    verdicts = audited.run.table(VERDICTS).select(*others, *search_terms.columns())
+    verdicts = audited.run.table(VERDICTS).withColumns(search_terms.columns())
     order = [F.asc_nulls_last("rank"), F.col("cluster"), F.col("group_id")]
     if named:
         order.insert(0, ~F.col("group_id").isin(*named))
