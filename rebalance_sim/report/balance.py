@@ -226,7 +226,7 @@ def _checks(strategies: Sequence[Row], now: Sequence[Row], failed: Sequence[Row]
     what = plural_of(without, "group") + " without an assignment"
     if failed:
         what += f", most with {label(failed[0]['strategy'])}"
-    yield check_of(Level.ERROR, without, what, NAME, group_of(failed[0]) if failed else ())
+    yield check_of(Level.ERROR, without, what, NAME, failed[0] if failed else None)
     unassigned = max(strategies, key=lambda row: row["unassigned"] or 0)
     if unassigned["unassigned"]:
         what = plural_of(unassigned["unassigned"], "unassigned partition")

@@ -9,7 +9,7 @@ from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.tables.inputs import kind_of_reason
 from rebalance_sim.report.charts import bars, both
 from rebalance_sim.report.colours import StrategyColours
-from rebalance_sim.report.groups import check_of, group_of, problems_by_kind, problems_table
+from rebalance_sim.report.groups import check_of, problems_by_kind, problems_table
 from rebalance_sim.report.page import GROUP, Block, Chart, Check, Column, Level, RunResults, Table, columns
 from rebalance_sim.report.text import count, label
 from rebalance_sim.tables import ELECTIONS
@@ -95,14 +95,14 @@ def _protocols(elected: Sequence[Row], groups: int, colours: StrategyColours) ->
 def _checks(groups: int, none: int, ties_in_all: int, failed: Sequence[Row], tied: Sequence[Row]) -> Iterator[Check]:
     whole = [row for row in failed if not row["kind"].startswith(_OF_A_MEMBER)]
     what = plural_of(none, "group elects", "groups elect") + " nothing"
-    yield check_of(Level.ERROR, none, what, NAME, group_of(whole[0]) if whole else ())
+    yield check_of(Level.ERROR, none, what, NAME, whole[0] if whole else None)
     what = f"of {plural(groups, 'election')} decided by hash order after a tie"
-    yield check_of(Level.WARNING, ties_in_all, what, NAME, group_of(tied[0]) if tied else ())
+    yield check_of(Level.WARNING, ties_in_all, what, NAME, tied[0] if tied else None)
     refused = [row for row in failed if row["kind"].startswith(_OF_A_MEMBER)]
     if refused:
         times = sum(row["times"] for row in refused)
         what = plural_of(times, "member") + " refused by the coordinator"
-        yield check_of(Level.ERROR, times, what, NAME, group_of(refused[0]))
+        yield check_of(Level.ERROR, times, what, NAME, refused[0])
 
 
 def _votes(votes: dict[str, int]) -> str:

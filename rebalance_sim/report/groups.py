@@ -51,6 +51,7 @@ def group_of(row: Row) -> tuple[str, str]:
     return row["cluster"], row["group_id"]
 
 
-def check_of(level: Level, number: int, what: str, section: str, where: tuple[str, ...] = ()) -> Check:
-    """Return a check of a number that should be 0; ``level`` applies if it is not."""
+def check_of(level: Level, number: int, what: str, section: str, first: Row | None) -> Check:
+    """Return a check of a number that should be 0; ``level`` applies if it is not, and ``first`` is an example."""
+    where = () if first is None else group_of(first)
     return Check(level if number else Level.OK, count(number), what, section, where, many=number > 1)

@@ -12,7 +12,7 @@ from rebalance_sim.engine.runs.recorded_runs import fleet_of
 from rebalance_sim.engine.runs.run_files import RECORD, read_beside
 from rebalance_sim.engine.runs.session_runs import SessionRun
 from rebalance_sim.engine.tables.inputs import groups_with_rejected_members, kind_of_reason, union
-from rebalance_sim.report.groups import check_of, group_of
+from rebalance_sim.report.groups import check_of
 from rebalance_sim.report.page import Block, Cell, CellType, Check, Column, Level, RunResults, Table, columns, names
 from rebalance_sim.report.text import count, share
 from rebalance_sim.tables import INPUTS, REJECTS
@@ -108,7 +108,7 @@ def rejects_results(run: FinishedRun) -> RunResults:
     ).collect()
     if marked["number"]:
         what = plural_of(marked["number"], "group") + " with rejected members, which the predictions leave out"
-        checks.append(check_of(Level.ERROR, marked["number"], what, REJECTED, group_of(marked["first"])))
+        checks.append(check_of(Level.ERROR, marked["number"], what, REJECTED, marked["first"]))
     return RunResults((table,), tuple(checks))
 
 

@@ -15,15 +15,7 @@ from rebalance_sim.kafka.simulation.latencies import LATENCIES, RANGES, Latency
 from rebalance_sim.report.bins import bins_table, counted, filled
 from rebalance_sim.report.charts import bars, both, histograms, quantiles
 from rebalance_sim.report.colours import StrategyColours
-from rebalance_sim.report.groups import (
-    check_of,
-    group_of,
-    groups_table,
-    highest,
-    problems_by_kind,
-    problems_table,
-    shown_groups,
-)
+from rebalance_sim.report.groups import check_of, groups_table, highest, problems_by_kind, problems_table, shown_groups
 from rebalance_sim.report.page import MANY_GROUPS, CellType, Chart, Check, Column, Level, RunResults, Table, columns
 from rebalance_sim.report.text import count, cut, label, printable, seconds, unique
 from rebalance_sim.tables import ADVICE, BOUNCES, COSTS, LAG_COSTS, REBALANCES, VERDICTS
@@ -326,7 +318,7 @@ def _checks(strategies: Sequence[Row], found: Sequence[Row]) -> Iterator[Check]:
     unstable = max((row["unstable"] for row in strategies), default=0)
     first = next((row for row in found if not row["kind"].startswith("not simulated")), None)
     what = plural_of(unstable, "group does", "groups do") + " not become stable"
-    yield check_of(Level.ERROR, unstable, what, NAME, group_of(first) if first and unstable else ())
+    yield check_of(Level.ERROR, unstable, what, NAME, first if unstable else None)
     for name, one, several in (
         ("failing", "group whose rollout fails", "groups whose rollout fails"),
         ("failed", "consumer stops with an error", "consumers stop with an error"),
