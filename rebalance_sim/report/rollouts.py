@@ -10,10 +10,10 @@ from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.simulation.advice import saved_over_ranges
 from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.tables.inputs import kind_of_reason
-from rebalance_sim.engine.tables.percentiles import QUANTILES, p99, percentiles
+from rebalance_sim.engine.tables.percentiles import p99, percentiles
 from rebalance_sim.kafka.simulation.latencies import LATENCIES, RANGES, Latency
 from rebalance_sim.report.bins import bins_table, counted, filled
-from rebalance_sim.report.charts import bars, both, histograms, quantiles
+from rebalance_sim.report.charts import QUANTILES, bars, both, histograms, quantiles
 from rebalance_sim.report.colours import StrategyColours
 from rebalance_sim.report.groups import check_of, groups_table, highest, problems_by_kind, problems_table, shown_groups
 from rebalance_sim.report.page import MANY_GROUPS, CellType, Chart, Check, Column, Level, RunResults, Table, columns
@@ -27,7 +27,6 @@ SHOWN_SETTINGS = 10
 SETTING_CHARACTERS = 44
 _PARTITION_SECONDS = ("partition-seconds", "unowned_ms")
 _MOVES, _FAILED = ("partition moves", "moved"), ("failed consumers", "failed")
-_QUANTILES = (*QUANTILES, "max")
 _UNOWNED_EACH = "try_divide(unowned_ms, partitions)"
 """The mean downtime per partition of a group, in milliseconds."""
 _FAILS = "coalesce(failed > 0 OR NOT finished, false)"
@@ -58,9 +57,8 @@ def by_strategy(costs: DataFrame) -> DataFrame:
 
 
 def _quantiles(figure: str) -> SparkColumn:
-    found, value = percentiles(figure), F.expr(figure)
-    fields = [found[name].alias(name) for name in QUANTILES]
-    return F.struct(F.avg(value).alias("mean"), *fields, F.max(value).cast("double").alias("max"))
+    value = F.expr(figure)
+    return percentiles(figure).withField("mean", F.avg(value)).withField("max", F.max(value).cast("double"))
 
 
 def costliest(costs: DataFrame) -> DataFrame:
@@ -134,15 +132,15 @@ def savings(run: FinishedRun, colours: StrategyColours) -> RunResults:
 def _distributed(strategies: Sequence[Row], figure: str, colours: StrategyColours) -> list[dict[str, object]]:
     return [
         {"label": label(row["strategy"]), "colour": colours[row["strategy"]]}
-        | {name: row[figure][name] / 1000 for name in _QUANTILES}
+        | {name: row[figure][name] / 1000 for name in QUANTILES.values()}
         for row in strategies
         if row[figure]["p50"] is not None
     ]
 
 
 def _quantile_table(caption: str, strategies: Sequence[Row], figure: str) -> Table:
-    titles = zip(("mean", "median", "p90", "p99", "max"), ("mean", *_QUANTILES), strict=True)
-    head = columns("strategy", *((f"{title} s", f"{figure}.{name}") for title, name in titles))
+    fields = {"mean": "mean"} | QUANTILES
+    head = columns("strategy", *((f"{title} s", f"{figure}.{name}") for title, name in fields.items()))
     return Table.of(caption, head, strategies)
 
 
