@@ -45,12 +45,7 @@ class _Compared(NamedTuple):
 
 
 _COMPARED = (
-    _Compared(
-        VERDICTS,
-        "Audits side by side",
-        False,
-        (_Figure("warnings", "warnings"), _Figure("errors", "errors"), _Figure("notes", "notes")),
-    ),
+    _Compared(VERDICTS, "Audits side by side", False, tuple(_Figure(of, of) for of in ("warnings", "errors", "notes"))),
     _Compared(
         COSTS,
         "Rollouts side by side (simulated)",

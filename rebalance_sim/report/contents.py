@@ -158,8 +158,11 @@ def _sections(
     for topic in _topics(colours, groups):
         title, about = _TEXTS[topic.name]
         report_progress(f"summarizing {title.lower()}")
-        shown = ((label, run) for label, run in zip(labels, runs, strict=True) if _is_shown(topic, run))
-        found = [(label, run, topic.results(run)) for label, run in shown]
+        found = [
+            (label, run, topic.results(run))
+            for label, run in zip(labels, runs, strict=True)
+            if not (topic.of_large_audits and _is_small_audit(run))
+        ]
         parts = merge_equal_parts([Part((label,), each.blocks) for label, _, each in found if each.blocks])
         if parts:
             sections.append(Section(topic.name, title, about, parts, topic.hypothetical))
@@ -215,10 +218,6 @@ def nearest(named: Sequence[DataFrame], group: str) -> str:
         for row in table.distinct().withColumn("distance", distance).orderBy("distance", "group_id").take(_NEAREST)
     }
     return ", ".join(repr(name) for _, name in sorted(near)[:_NEAREST]) or "none"
-
-
-def _is_shown(topic: _Topic, run: FinishedRun) -> bool:
-    return not (topic.of_large_audits and _is_small_audit(run))
 
 
 def _is_small_audit(run: FinishedRun) -> bool:

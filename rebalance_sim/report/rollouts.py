@@ -17,7 +17,7 @@ from rebalance_sim.report.charts import QUANTILES, bars, both, histograms, quant
 from rebalance_sim.report.colours import StrategyColours
 from rebalance_sim.report.groups import check_of, groups_table, highest, problems_by_kind, problems_table, shown_groups
 from rebalance_sim.report.page import MANY_GROUPS, CellType, Chart, Check, Column, Level, RunResults, Table, columns
-from rebalance_sim.report.text import count, cut, label, printable, seconds, unique
+from rebalance_sim.report.text import count, cut, label, printable, seconds
 from rebalance_sim.tables import ADVICE, BOUNCES, COSTS, LAG_COSTS, REBALANCES, VERDICTS
 from rebalance_sim.wording import plural, plural_of
 
@@ -251,7 +251,7 @@ def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:
     saving = [row for row in rows if (row["saved"] or 0) > 0][:SHOWN_SETTINGS]
     if not saving:
         return data
-    settings = unique(cut(printable(f"{row['setting']}={row['value']}"), SETTING_CHARACTERS) for row in saving)
+    settings = [cut(printable(f"{row['setting']}={row['value']}"), SETTING_CHARACTERS) for row in saving]
     several = len({row["strategy"] for row in saving}) > 1
     strategies = [f" with {label(row['strategy'])}" if several else "" for row in saving]
     drawn = [
