@@ -72,7 +72,7 @@ class _Topic:
     """Whether its checks of audits count: the findings of an audit have others, apart for each scenario."""
 
 
-_TEXTS = {
+_SECTIONS = {
     timelines.NAME: (
         "Timelines",
         "What happens to selected groups, and to each of their members, in a simulation: the strategies of a group "
@@ -156,7 +156,7 @@ def _sections(
     checks: list[Check] = []
     colours = StrategyColours(_strategies([run for run in runs if not _is_small_audit(run)]))
     for topic in _topics(colours, groups):
-        title, about = _TEXTS[topic.name]
+        title, about = _SECTIONS[topic.name]
         report_progress(f"summarizing {title.lower()}")
         found = [
             (label, run, topic.results(run))
@@ -177,7 +177,7 @@ def _sections(
 
 def _section(name: str, blocks: tuple[Block, ...]) -> Section:
     """Return a section about all runs together."""
-    return Section(name, *_TEXTS[name], (Part((), blocks),))
+    return Section(name, *_SECTIONS[name], (Part((), blocks),))
 
 
 def run_labels(folders: Sequence[str]) -> list[str]:
