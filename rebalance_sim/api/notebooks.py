@@ -61,4 +61,4 @@ def show(rows: DataFrame | Mapping[str, DataFrame], groups: str | Sequence[str] 
 
 def _needs(name: str, missing: ImportError) -> UserError:
     install = "pip install 'rebalance-sim[report]'"
-    return UserError(f"{name}: needs Altair, vl-convert and Jinja2, and {missing.name} is missing: {install}")
+    return UserError(f"{name}: needs vl-convert and Jinja2, and {missing.name} is missing: {install}")

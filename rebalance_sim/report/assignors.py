@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pyspark.sql import Row
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
-from rebalance_sim.report.page import CellType, Column, RunResults, Table, counts
+from rebalance_sim.report.page import Column, RunResults, Table, columns
 from rebalance_sim.report.text import label
 from rebalance_sim.tables import COMPARISON
 
@@ -36,14 +36,12 @@ def assignors_table(
     caption: str, strategies: Mapping[str, Row], own: str | None, marks: Mapping[str | None, str]
 ) -> Table:
     """Return the figures of a group under each strategy, its own first; ``marks`` are shown beside strategies."""
-    head = (
-        Column("assignor", CellType.NAME),
-        *counts(("fewest per member", "min"), ("most per member", "max"), "idle members", ("partition moves", "moved")),
-        Column("", CellType.TEXT),
-    )
-    rows = tuple(
-        (name, figures["min"], figures["max"], figures["idle_members"], figures["moved"], marks.get(name, ""))
+    bounds = (("fewest per member", "min"), ("most per member", "max"))
+    moves = ("partition moves", "moved")
+    head = columns(("assignor", "strategy"), *bounds, "idle members", moves, Column("", field="mark"))
+    rows = [
+        figures.asDict() | {"strategy": name, "mark": marks.get(name, "")}
         for name, figures in sorted(strategies.items(), key=lambda item: (item[0] != own, item[0]))
         if figures["error"] is None
-    )
-    return Table(caption, head, rows)
+    ]
+    return Table.of(caption, head, rows)

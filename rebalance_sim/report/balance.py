@@ -19,26 +19,13 @@ from rebalance_sim.report.groups import (
     SHOWN_GROUPS,
     check_of,
     group_of,
+    groups_table,
     highest,
     problems_by_kind,
     problems_table,
     shown_groups,
 )
-from rebalance_sim.report.page import (
-    CLUSTER,
-    GROUP,
-    MANY_GROUPS,
-    STRATEGY,
-    Block,
-    CellType,
-    Chart,
-    Check,
-    Column,
-    Level,
-    RunResults,
-    Table,
-    counts,
-)
+from rebalance_sim.report.page import GROUP, MANY_GROUPS, CellType, Chart, Check, Level, RunResults, Table, columns
 from rebalance_sim.report.text import count, label, share
 from rebalance_sim.tables import (
     ASSIGNMENTS,
@@ -125,7 +112,7 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     worst = shown_groups(worst_groups(balance))
     failed = failures(balance).limit(SHOWN_ERRORS).collect()
 
-    blocks: list[Block] = []
+    blocks: list[Chart | Table] = []
     spreads = filled(counted(balance.where("error IS NULL"), "strategy", spread()), colours)
     is_large = max((row["groups"] for row in strategies), default=0) >= MANY_GROUPS
     if spreads and is_large:
@@ -135,10 +122,10 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
         blocks.append(_members_chart(filled(counted(members, "strategy", F.col("partitions")), colours)))
     blocks.append(_strategies_table(strategies))
     if worst:
-        head = (STRATEGY, CLUSTER, GROUP, *counts("members", "partitions", "min", "max", "idle members"))
-        blocks.append(Table.of(f"Most imbalanced groups (up to {SHOWN_GROUPS} per strategy)", head, worst))
+        figures = ("members", "partitions", "min", "max", "idle members")
+        blocks.append(groups_table("Most imbalanced groups", worst, *figures))
     if failed:
-        blocks.append(problems_table("Groups without an assignment", ("reason", "groups"), failed, STRATEGY))
+        blocks.append(problems_table("Groups without an assignment", ("reason", "groups"), failed, "strategy"))
     blocks += _against_the_optimum(run, colours)
     blocks += _lag(run)
     return RunResults(tuple(blocks), tuple(_checks(strategies, now, failed)))
@@ -151,7 +138,7 @@ def _spread_chart(rows: list[dict[str, object]], strategies: Sequence[Row]) -> C
         "balance-spread",
         f"{share(balanced, groups)} of the assignments are balanced to within one partition per member",
         "Groups by the difference between the most and the fewest partitions of a member.",
-        **both(histograms(rows, "most minus fewest partitions per member")),
+        **both(histograms, rows, "most minus fewest partitions per member"),
         data=bins_table("Groups by max − min", "max − min", "groups", rows),
     )
 
@@ -161,86 +148,65 @@ def _members_chart(rows: list[dict[str, object]]) -> Chart:
         "balance-members",
         "Partitions per member",
         "Members by number of partitions after the last rebalance. Members with 0 are idle.",
-        **both(histograms(rows, "partitions per member")),
+        **both(histograms, rows, "partitions per member"),
         data=bins_table("Members by partitions", "partitions", "members", rows),
     )
 
 
 def _strategies_table(strategies: Sequence[Row]) -> Table:
-    head = (
-        STRATEGY,
-        *counts("groups", "balanced to one"),
-        Column("mean max − min", CellType.DECIMAL),
-        *counts("p99 max − min", "max max − min"),
-        Column("most imbalanced group", CellType.NAME),
-        *counts(
-            "its min", "its max", "idle members", "unassigned partitions", "groups with assignor bugs", "failed groups"
-        ),
+    worst = {"max max − min": "spread", "most imbalanced group": "group_id", "its min": "min", "its max": "max"}
+    head = columns(
+        *("strategy", "groups", ("balanced to one", "balanced")),
+        *columns(("mean max − min", "mean_spread"), of=CellType.DECIMAL),
+        ("p99 max − min", "p99_spread"),
+        *((title, f"worst.{field}") for title, field in worst.items()),
+        *(("idle members", "idle"), ("unassigned partitions", "unassigned")),
+        *(("groups with assignor bugs", "odd"), ("failed groups", "failed")),
     )
-    rows = tuple(
-        (row["strategy"], row["groups"], row["balanced"], row["mean_spread"], row["p99_spread"],
-         *((worst["spread"], worst["group_id"], worst["min"], worst["max"]) if (worst := row["worst"]) else [None] * 4),
-         row["idle"], row["unassigned"], row["odd"], row["failed"])
-        for row in strategies
-    )  # fmt: skip
     note = (
         "Bugs of Kafka's assignors are reproduced: partitions assigned twice, to members not subscribed to the topic, "
         "or although they do not exist."
     )
-    return Table("Balance by strategy", head, rows, note if any(row["odd"] for row in strategies) else "")
+    return Table.of("Balance by strategy", head, strategies, note if any(row["odd"] for row in strategies) else "")
 
 
-def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator[Block]:
+def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator[Chart | Table]:
     if not run.rows(DISTRIBUTIONS):
         return
     figures = {(row["strategy"], row["figure"]): row for row in run.table(DISTRIBUTIONS).collect()}
-    strategies = sorted({strategy for strategy, _ in figures if strategy != BEST})
-    stddev = [figures[strategy, "excess_stddev"] for strategy in strategies]
-    stddev = sorted(stddev, key=lambda row: (-row["zero"] / max(row["groups"], 1), row["strategy"]))
+    found = [
+        row.asDict() | {"share": row["zero"] / max(row["groups"], 1), "moves": figures[strategy, "excess_moved"]}
+        for (strategy, figure), row in figures.items()
+        if strategy != BEST and figure == "excess_stddev"
+    ]
+    found.sort(key=lambda row: (-row["share"], row["strategy"]))
     rows = [
         {
             "label": label(row["strategy"]),
-            "value": row["zero"] / max(row["groups"], 1),
+            "value": row["share"],
             "text": share(row["zero"], row["groups"]),
             "colour": colours[row["strategy"]],
         }
-        for row in stddev
+        for row in found
     ]
-    head = (
-        STRATEGY,
-        *counts("groups compared", "as balanced as the optimum"),
-        Column("share", CellType.SHARE),
-        Column("mean excess stddev", CellType.DECIMAL),
-        Column("p99 excess stddev", CellType.DECIMAL),
-        Column("max excess stddev", CellType.DECIMAL),
-        Column("mean excess moves", CellType.DECIMAL),
-        *counts("p99 excess moves", "max excess moves"),
+    head = columns(
+        *("strategy", ("groups compared", "groups"), ("as balanced as the optimum", "zero"), "share"),
+        *columns(*((f"{name} excess stddev", name) for name in ("mean", "p99", "max")), of=CellType.DECIMAL),
+        ("mean excess moves", "moves.mean"),
+        *columns(*((f"{name} excess moves", f"moves.{name}") for name in ("p99", "max")), of=CellType.COUNT),
     )
-    shown = tuple(
-        (row["strategy"], row["groups"], row["zero"], row["zero"] / max(row["groups"], 1),
-         *(of[name] for of in (row, figures[row["strategy"], "excess_moved"]) for name in ("mean", "p99", "max")))
-        for row in stddev
-    )  # fmt: skip
-    best = stddev[0]
+    best = found[0]
     yield Chart(
         "balance-optimum",
         f"{label(best['strategy'])} is as balanced as the optimum in {share(best['zero'], best['groups'])} of groups",
         "Share of the groups in which a strategy is as balanced as the most balanced assignment that exists.",
-        **both(bars(rows, "share of groups as balanced as the optimum", ticks="%")),
-        data=Table("Compared with the optimum", head, shown, "Excess is the difference from the optimum."),
+        **both(bars, rows, "share of groups as balanced as the optimum", ticks="%"),
+        data=Table.of("Compared with the optimum", head, found, "Excess is the difference from the optimum."),
     )
     changes = shown_groups(run.table(CHANGES), "change")
     if changes:
-        head = (
-            STRATEGY,
-            Column("change"),
-            CLUSTER,
-            GROUP,
-            Column("elected", CellType.NAME),
-            Column("elected stddev", CellType.DECIMAL),
-            Column("stddev", CellType.DECIMAL),
-            *counts("elected moved", "moved"),
-        )
+        group = ("cluster", GROUP, "elected", "elected stddev", "stddev", "elected moved", "moved")
+        head = columns("strategy", "change", *group)
         caption = f"Groups that gain or lose most by another strategy (up to {SHOWN_GROUPS} of each)"
         yield Table.of(caption, head, changes)
 
@@ -248,11 +214,10 @@ def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator
 def _lag(run: FinishedRun) -> Iterator[Table]:
     if not run.rows(LAG_BALANCE):
         return
-    bounds = counts(("lower bound", "max_lag_bound"), ("excess", "excess_lag"))
-    head = (STRATEGY, CLUSTER, GROUP, *counts("members", "lag", "max lag"), *bounds)
-    caption = f"Groups with the most imbalanced lag (up to {SHOWN_GROUPS} per strategy)"
+    figures = ("members", "lag", "max lag", ("lower bound", "max_lag_bound"), ("excess", "excess_lag"))
     note = "Max lag is that of the member with the most. No assignment can reduce it below the lower bound."
-    yield Table.of(caption, head, shown_groups(run.table(LAG_BALANCE)), note)
+    rows = shown_groups(run.table(LAG_BALANCE))
+    yield groups_table("Groups with the most imbalanced lag", rows, *figures, note=note)
 
 
 def _checks(strategies: Sequence[Row], now: Sequence[Row], failed: Sequence[Row]) -> Iterator[Check]:
@@ -261,7 +226,7 @@ def _checks(strategies: Sequence[Row], now: Sequence[Row], failed: Sequence[Row]
     what = plural_of(without, "group") + " without an assignment"
     if failed:
         what += f", most with {label(failed[0]['strategy'])}"
-    yield check_of(Level.ERROR, without, what, NAME, group_of(failed[0]) if failed else ())
+    yield check_of(Level.ERROR, without, what, NAME, failed[0] if failed else None)
     unassigned = max(strategies, key=lambda row: row["unassigned"] or 0)
     if unassigned["unassigned"]:
         what = plural_of(unassigned["unassigned"], "unassigned partition")

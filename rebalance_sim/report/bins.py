@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.report.colours import StrategyColours
-from rebalance_sim.report.page import CellType, Column, Table, counts
+from rebalance_sim.report.page import CellType, Column, Table
 from rebalance_sim.report.text import compact, label
 
 
@@ -66,8 +66,8 @@ def filled(rows: Sequence[Row], colours: StrategyColours) -> list[dict[str, Any]
 
 def bins_table(caption: str, bins: str, of: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return the rows of histograms as a table; ``bins`` and ``of`` are the titles of the bins and of the counts."""
-    columns = (Column("strategy", CellType.NAME, "panel"), Column(bins, field="bin"), *counts((of, "value")))
-    return Table.of(caption, columns, rows)
+    head = (Column("strategy", CellType.NAME, "panel"), Column(bins, field="bin"), Column(of, CellType.COUNT, "value"))
+    return Table.of(caption, head, rows)
 
 
 def _bins(used: Iterable[int]) -> Iterable[int]:

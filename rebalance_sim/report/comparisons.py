@@ -1,6 +1,6 @@
 """The section that compares runs about the same groups: a column for each run, and what differs by group."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.spark.caching import caching
-from rebalance_sim.report.page import CLUSTER, GROUP, CellType, Column, RunResults, Table
+from rebalance_sim.report.page import GROUP, CellType, Column, RunResults, Table, columns, names
 from rebalance_sim.report.text import seconds, shown
 from rebalance_sim.tables import BALANCE, COSTS, VERDICTS
 from rebalance_sim.tables import Table as OutputTable
@@ -30,6 +30,7 @@ class _Figure(NamedTuple):
     value: str
     """An expression."""
     total: str = "sum"
+    """The aggregate function."""
     type: CellType = CellType.COUNT
 
 
@@ -44,12 +45,7 @@ class _Compared(NamedTuple):
 
 
 _COMPARED = (
-    _Compared(
-        VERDICTS,
-        "Audits side by side",
-        False,
-        (_Figure("warnings", "warnings"), _Figure("errors", "errors"), _Figure("notes", "notes")),
-    ),
+    _Compared(VERDICTS, "Audits side by side", False, tuple(_Figure(of, of) for of in ("warnings", "errors", "notes"))),
     _Compared(
         COSTS,
         "Rollouts side by side (simulated)",
@@ -111,15 +107,14 @@ def _figures(of: _Compared, place: int, run: FinishedRun, label: str) -> DataFra
 
 
 def _totals(of: _Compared) -> list[SparkColumn]:
-    functions: dict[str, Callable[[str], SparkColumn]] = {"sum": F.sum, "avg": F.avg}
-    return [functions[figure.total](f"f{place}").alias(f"f{place}") for place, figure in enumerate(of.figures)]
+    return [F.expr(f"{figure.total}(f{place}) AS f{place}") for place, figure in enumerate(of.figures)]
 
 
 def _totals_table(of: _Compared, settings: Sequence[str], totals: dict[str, Row]) -> Table:
     groups = totals[settings[0]]["groups"]
-    head = (Column("figure"), *(Column(name, CellType.NAME) for name in settings), Column("change"))
+    head = columns("figure", *names(*settings), "change")
     rows = tuple(
-        (figure.title, *(_text(totals[name][f"f{place}"], figure.type) for name in settings),
+        (figure.title, *(shown(totals[name][f"f{place}"], figure.type) for name in settings),
          _change(totals[settings[0]][f"f{place}"], totals[settings[-1]][f"f{place}"], figure.type))
         for place, figure in enumerate(of.figures)
     )  # fmt: skip
@@ -140,11 +135,7 @@ def _groups_table(of: _Compared, rows: DataFrame, settings: Sequence[str]) -> It
     found = pivoted.where(difference > 0).orderBy(F.desc(difference), *_KEYS).limit(SHOWN_GROUPS).collect()
     if found:
         values = tuple(Column(name, figure.type, f"s{place}") for place, name in enumerate(settings))
-        yield Table.of(f"Groups that differ most: {figure.title}", (CLUSTER, GROUP, *values), found)
-
-
-def _text(value: float | None, cell_type: CellType) -> str:
-    return shown(value, cell_type)
+        yield Table.of(f"Groups that differ most: {figure.title}", columns("cluster", GROUP, *values), found)
 
 
 def _change(before: float | None, after: float | None, cell_type: CellType) -> str:

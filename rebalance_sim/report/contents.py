@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePosixPath
 
 from pyspark.sql import DataFrame
@@ -28,6 +29,7 @@ from rebalance_sim.report.audits.view import AuditView, audit_view
 from rebalance_sim.report.colours import StrategyColours
 from rebalance_sim.report.page import (
     MANY_GROUPS,
+    Block,
     Check,
     Level,
     Part,
@@ -62,12 +64,51 @@ class _Topic:
     """A section and the function that returns what a run adds to it."""
 
     name: str
-    title: str
-    about: str
     results: Callable[[FinishedRun], RunResults]
     hypothetical: bool = False
     of_large_audits: bool = False
     """Of an audit, shown only if its groups are many: few are in the table of all groups."""
+    checks_audits: bool = False
+    """Whether its checks of audits count: the findings of an audit have others, apart for each scenario."""
+
+
+_SECTIONS = {
+    timelines.NAME: (
+        "Timelines",
+        "What happens to selected groups, and to each of their members, in a simulation: the strategies of a group "
+        "share one time axis.",
+    ),
+    rollouts.NAME: (
+        "Costs of a rollout",
+        "Rebalances, downtime of partitions and time to stable in a simulation, over all groups.",
+    ),
+    rollouts.SAVINGS: ("What other settings would save", "The same rollout under other settings, over all groups."),
+    migrations.NAME: (
+        "Migration to the consumer protocol",
+        "Whether the groups can migrate to the consumer protocol (KIP-848).",
+    ),
+    keys.GROWTH: (
+        "Keys that move when topics grow",
+        "Keys that another number of partitions would move. Existing records are not moved.",
+    ),
+    comparisons.NAME: ("Runs compared", "The same groups in several runs: one column for each run and strategy."),
+    owners.NAME: ("Assignments", "The partitions of each member."),
+    assignors.NAME: ("Assignors", "The same members under each assignor."),
+    elections.NAME: ("Elections", "Elected protocols, ties that hash order decides, and groups that elect nothing."),
+    balance.NAME: ("Balance", "How balanced partitions are after the last rebalance, by strategy."),
+    moves.NAME: (
+        "Partition moves",
+        "Previously owned partitions that stay with their owner or change owner, by strategy.",
+    ),
+    keys.SKEW: (
+        "Skew and hot keys",
+        "Partitions that receive more than their share of the records, and the keys that cause it.",
+    ),
+    records.REJECTED: ("Rejected rows", "Input rows that cannot be used, by reason."),
+    records.ASSUMED: ("Assumptions", "What the runs assume because the inputs do not contain it."),
+    records.RUNS: ("Runs", "The jobs, their options, and the rows they read, used and rejected."),
+}
+"""The title of each section, and what it is about."""
 
 
 def page(
@@ -86,8 +127,7 @@ def page(
             report_progress("summarizing the audit")
         viewed = beside.submit(audit_view, audits[-1], groups) if audits else None
         sections, checks = _sections(runs, labels, groups, report_progress)
-        about = "The jobs, their options, and the rows they read, used and rejected."
-        sections.append(Section(records.RUNS, "Runs", about, (Part((), records.runs_blocks(runs, labels)),)))
+        sections.append(_section(records.RUNS, records.runs_blocks(runs, labels)))
         view = viewed.result() if viewed else None
     if view is not None:
         checks = [*(replace(check, run=audits[-1].label) for check in actions.checks(view.findings)), *checks]
@@ -102,11 +142,8 @@ def group_page(run: FinishedRun, title: str, groups: Sequence[str], find_audit: 
 
 def tables_page(run: FinishedRun, title: str, groups: Sequence[str]) -> Page:
     """Build a part of a page: the sections about the tables of a run; timelines of ``groups`` or, if none, of some."""
-    more = (
-        (owners.NAME, "Assignments", "The partitions of each member.", owners.results(run)),
-        (assignors.NAME, "Assignors", "The same members under each assignor.", assignors.results(run)),
-    )
-    own = [Section(name, about, text, (Part((), found.blocks),)) for name, about, text, found in more if found.blocks]
+    more = {section.NAME: section.results(run).blocks for section in (owners, assignors)}
+    own = [_section(name, blocks) for name, blocks in more.items() if blocks]
     sections, _ = _sections([run], run_labels([run.folder]), groups, lambda _: None)
     return Page(title, None, number_charts([*own, *sections]), is_part=True)
 
@@ -119,20 +156,28 @@ def _sections(
     checks: list[Check] = []
     colours = StrategyColours(_strategies([run for run in runs if not _is_small_audit(run)]))
     for topic in _topics(colours, groups):
-        report_progress(f"summarizing {topic.title.lower()}")
-        found = [(label, topic.results(run)) for label, run in zip(labels, runs, strict=True) if _is_shown(topic, run)]
-        parts = merge_equal_parts([Part((label,), each.blocks) for label, each in found if each.blocks])
+        title, about = _SECTIONS[topic.name]
+        report_progress(f"summarizing {title.lower()}")
+        found = [
+            (label, run, topic.results(run))
+            for label, run in zip(labels, runs, strict=True)
+            if not (topic.of_large_audits and _is_small_audit(run))
+        ]
+        parts = merge_equal_parts([Part((label,), each.blocks) for label, _, each in found if each.blocks])
         if parts:
-            sections.append(Section(topic.name, topic.title, topic.about, parts, topic.hypothetical))
-        checks += [replace(check, run=label) for label, each in found for check in each.checks]
+            sections.append(Section(topic.name, title, about, parts, topic.hypothetical))
+        counting = [(label, each) for label, run, each in found if topic.checks_audits or not is_audit(run)]
+        checks += [replace(check, run=label) for label, each in counting for check in each.checks]
     compared = comparisons.comparison(runs, labels) if len(runs) > 1 else RunResults()
     if compared.blocks:
         place = sum(section.hypothetical for section in sections)
-        sections.insert(place, Section(comparisons.NAME, "Runs compared", _COMPARED, (Part((), compared.blocks),)))
+        sections.insert(place, _section(comparisons.NAME, compared.blocks))
     return sections, checks
 
 
-_COMPARED = "The same groups in several runs: one column for each run and strategy."
+def _section(name: str, blocks: tuple[Block, ...]) -> Section:
+    """Return a section about all runs together."""
+    return Section(name, *_SECTIONS[name], (Part((), blocks),))
 
 
 def run_labels(folders: Sequence[str]) -> list[str]:
@@ -175,104 +220,23 @@ def nearest(named: Sequence[DataFrame], group: str) -> str:
     return ", ".join(repr(name) for _, name in sorted(near)[:_NEAREST]) or "none"
 
 
-def _is_shown(topic: _Topic, run: FinishedRun) -> bool:
-    return not (topic.of_large_audits and _is_small_audit(run))
-
-
 def _is_small_audit(run: FinishedRun) -> bool:
     return is_audit(run) and run.rows(VERDICTS) < MANY_GROUPS
 
 
 def _topics(colours: StrategyColours, groups: Sequence[str]) -> Iterator[_Topic]:
     """Yield the topics in their order: hypothetical results, then the present state, then what the runs rest on."""
-    for topic in _topics_of_tables(colours, groups):
-        yield _without_checks_of_audits(topic)
-    yield _Topic(
-        records.REJECTED, "Rejected rows", "Input rows that cannot be used, by reason.", records.rejects_results
-    )
-    yield _Topic(
-        records.ASSUMED,
-        "Assumptions",
-        "What the runs assume because the inputs do not contain it.",
-        records.assumptions_results,
-    )
-
-
-def _without_checks_of_audits(topic: _Topic) -> _Topic:
-    """Return a topic without checks of audits: their findings have them, apart for each scenario."""
-
-    def results(run: FinishedRun) -> RunResults:
-        found = topic.results(run)
-        return replace(found, checks=()) if is_audit(run) else found
-
-    return replace(topic, results=results)
-
-
-def _topics_of_tables(colours: StrategyColours, groups: Sequence[str]) -> Iterator[_Topic]:
-    yield _Topic(
-        timelines.NAME,
-        "Timelines",
-        "What happens to selected groups, and to each of their members, in a simulation: the strategies of a group "
-        "share one time axis.",
-        lambda run: timelines.results(run, groups, BUSIEST_GROUPS),
-        hypothetical=True,
-    )
-    yield _Topic(
-        rollouts.NAME,
-        "Costs of a rollout",
-        "Rebalances, downtime of partitions and time to stable in a simulation, over all groups.",
-        lambda run: rollouts.results(run, colours),
-        hypothetical=True,
-        of_large_audits=True,
-    )
-    yield _Topic(
-        rollouts.SAVINGS,
-        "What other settings would save",
-        "The same rollout under other settings, over all groups.",
-        lambda run: rollouts.savings(run, colours),
-        hypothetical=True,
-    )
-    yield _Topic(
-        migrations.NAME,
-        "Migration to the consumer protocol",
-        "Whether the groups can migrate to the consumer protocol (KIP-848).",
-        migrations.results,
-        hypothetical=True,
-    )
-    yield _Topic(
-        keys.GROWTH,
-        "Keys that move when topics grow",
-        "Keys that another number of partitions would move. Existing records are not moved.",
-        keys.growth,
-        hypothetical=True,
-    )
-    yield _Topic(
-        elections.NAME,
-        "Elections",
-        "Elected protocols, ties that hash order decides, and groups that elect nothing.",
-        lambda run: elections.results(run, colours),
-        of_large_audits=True,
-    )
-    yield _Topic(
-        balance.NAME,
-        "Balance",
-        "How balanced partitions are after the last rebalance, by strategy.",
-        lambda run: balance.results(run, colours),
-        of_large_audits=True,
-    )
-    yield _Topic(
-        moves.NAME,
-        "Partition moves",
-        "Previously owned partitions that stay with their owner or change owner, by strategy.",
-        lambda run: moves.results(run, colours),
-        of_large_audits=True,
-    )
-    yield _Topic(
-        keys.SKEW,
-        "Skew and hot keys",
-        "Partitions that receive more than their share of the records, and the keys that cause it.",
-        keys.skew,
-    )
+    yield _Topic(timelines.NAME, lambda run: timelines.results(run, groups, BUSIEST_GROUPS), hypothetical=True)
+    of_costs = partial(rollouts.results, colours=colours)
+    yield _Topic(rollouts.NAME, of_costs, hypothetical=True, of_large_audits=True)
+    yield _Topic(rollouts.SAVINGS, partial(rollouts.savings, colours=colours), hypothetical=True)
+    yield _Topic(migrations.NAME, migrations.results, hypothetical=True)
+    yield _Topic(keys.GROWTH, keys.growth, hypothetical=True)
+    for section in (elections, balance, moves):
+        yield _Topic(section.NAME, partial(section.results, colours=colours), of_large_audits=True)
+    yield _Topic(keys.SKEW, keys.skew)
+    yield _Topic(records.REJECTED, records.rejects_results, checks_audits=True)
+    yield _Topic(records.ASSUMED, records.assumptions_results)
 
 
 def _strategies(runs: Sequence[FinishedRun]) -> set[str]:

@@ -9,20 +9,8 @@ from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.tables.inputs import kind_of_reason
 from rebalance_sim.report.charts import bars, both
 from rebalance_sim.report.colours import StrategyColours
-from rebalance_sim.report.groups import check_of, group_of, problems_by_kind, problems_table
-from rebalance_sim.report.page import (
-    CLUSTER,
-    GROUP,
-    Block,
-    CellType,
-    Chart,
-    Check,
-    Column,
-    Level,
-    RunResults,
-    Table,
-    counts,
-)
+from rebalance_sim.report.groups import check_of, problems_by_kind, problems_table
+from rebalance_sim.report.page import GROUP, Block, Chart, Check, Column, Level, RunResults, Table, columns
 from rebalance_sim.report.text import count, label
 from rebalance_sim.tables import ELECTIONS
 from rebalance_sim.wording import plural, plural_of
@@ -73,14 +61,11 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     if elected:
         blocks.append(_protocols(elected[:SHOWN_PROTOCOLS], groups, colours))
     if tied:
-        shown = tuple(
-            (row["cluster"], row["group_id"], row["members"], row["protocol"], _votes(row["votes"])) for row in tied
-        )
-        head = (CLUSTER, GROUP, *counts("members"), Column("elected", CellType.NAME), Column("votes"))
+        head = columns("cluster", GROUP, "members", ("elected", "protocol"), Column("votes"))
+        rows = [row.asDict() | {"votes": _votes(row["votes"])} for row in tied]
+        caption = f"Groups with a tie, largest first ({len(tied):,} of {count(ties_in_all)})"
         note = "Hash order decides, so another Kafka version may elect another protocol."
-        blocks.append(
-            Table(f"Groups with a tie, largest first ({len(tied):,} of {count(ties_in_all)})", head, shown, note)
-        )
+        blocks.append(Table.of(caption, head, rows, note))
     if failed:
         blocks.append(problems_table("Groups that elect nothing, and refused members", ("reason", "times"), failed))
     return RunResults(tuple(blocks), tuple(_checks(groups, none, ties_in_all, failed, tied)))
@@ -98,27 +83,26 @@ def _protocols(elected: Sequence[Row], groups: int, colours: StrategyColours) ->
         for row in elected
     ]
     first = elected[0]
-    head = (Column("protocol", CellType.NAME), *counts("groups", "ties", "members"))
     return Chart(
         "elections",
         f"Most elected: {label(first['protocol'])}, by {count(first['groups'])} of {plural(groups, 'group')}",
         "Groups and ties by elected protocol.",
-        **both(bars(rows, "groups")),
-        data=Table("Groups by protocol", head, tuple(tuple(row) for row in elected)),
+        **both(bars, rows, "groups"),
+        data=Table.of("Groups by protocol", columns("protocol", "groups", "ties", "members"), elected),
     )
 
 
 def _checks(groups: int, none: int, ties_in_all: int, failed: Sequence[Row], tied: Sequence[Row]) -> Iterator[Check]:
     whole = [row for row in failed if not row["kind"].startswith(_OF_A_MEMBER)]
     what = plural_of(none, "group elects", "groups elect") + " nothing"
-    yield check_of(Level.ERROR, none, what, NAME, group_of(whole[0]) if whole else ())
+    yield check_of(Level.ERROR, none, what, NAME, whole[0] if whole else None)
     what = f"of {plural(groups, 'election')} decided by hash order after a tie"
-    yield check_of(Level.WARNING, ties_in_all, what, NAME, group_of(tied[0]) if tied else ())
+    yield check_of(Level.WARNING, ties_in_all, what, NAME, tied[0] if tied else None)
     refused = [row for row in failed if row["kind"].startswith(_OF_A_MEMBER)]
     if refused:
         times = sum(row["times"] for row in refused)
         what = plural_of(times, "member") + " refused by the coordinator"
-        yield check_of(Level.ERROR, times, what, NAME, group_of(refused[0]))
+        yield check_of(Level.ERROR, times, what, NAME, refused[0])
 
 
 def _votes(votes: dict[str, int]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.report.page import CLUSTER, CellType, Check, Column, Level, Table, counts
+from rebalance_sim.report.page import GROUP, Check, Level, Table, columns
 from rebalance_sim.report.text import count
 
 SHOWN_GROUPS = 5
@@ -23,6 +23,12 @@ def shown_groups(ranked: DataFrame, *within: str) -> list[Row]:
     return ranked.where(F.col("rank") <= SHOWN_GROUPS).orderBy("strategy", *within, "rank").collect()
 
 
+def groups_table(what: str, rows: Sequence[Row], *titles: str | tuple[str, str], note: str = "") -> Table:
+    """Return the result of ``shown_groups`` as a table."""
+    head = columns("strategy", "cluster", GROUP, *titles)
+    return Table.of(f"{what} (up to {SHOWN_GROUPS} per strategy)", head, rows, note)
+
+
 def problems_by_kind(rows: DataFrame, *by: str) -> DataFrame:
     """Count rows by their column ``kind``, and by further columns, each with its first group."""
     return (
@@ -33,11 +39,11 @@ def problems_by_kind(rows: DataFrame, *by: str) -> DataFrame:
     )
 
 
-def problems_table(caption: str, titles: tuple[str, str], rows: Sequence[Row], *by: Column) -> Table:
+def problems_table(caption: str, titles: tuple[str, str], rows: Sequence[Row], *by: str) -> Table:
     """Return the result of ``problems_by_kind`` as a table; ``titles`` are those of ``kind`` and ``times``."""
     kind, times = titles
-    first = Column("first group", CellType.NAME, "group_id")
-    return Table.of(caption, (*by, Column(kind, field="kind"), *counts((times, "times")), CLUSTER, first), rows)
+    head = columns(*by, (kind, "kind"), (times, "times"), "cluster", ("first group", "group_id"))
+    return Table.of(caption, head, rows)
 
 
 def group_of(row: Row) -> tuple[str, str]:
@@ -45,6 +51,7 @@ def group_of(row: Row) -> tuple[str, str]:
     return row["cluster"], row["group_id"]
 
 
-def check_of(level: Level, number: int, what: str, section: str, where: tuple[str, ...] = ()) -> Check:
-    """Return a check of a number that should be 0; ``level`` applies if it is not."""
+def check_of(level: Level, number: int, what: str, section: str, first: Row | None) -> Check:
+    """Return a check of a number that should be 0; ``level`` applies if it is not, and ``first`` is an example."""
+    where = () if first is None else group_of(first)
     return Check(level if number else Level.OK, count(number), what, section, where, many=number > 1)

@@ -8,21 +8,8 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.report.charts import bars, both, stacked_bars
 from rebalance_sim.report.colours import PLACEHOLDERS
-from rebalance_sim.report.page import (
-    CLIENT,
-    CLUSTER,
-    TOPIC,
-    Block,
-    CellType,
-    Chart,
-    Check,
-    Column,
-    Level,
-    RunResults,
-    Table,
-    counts,
-)
-from rebalance_sim.report.text import count, label, share, unique
+from rebalance_sim.report.page import Block, CellType, Chart, Check, Column, Level, RunResults, Table, columns, names
+from rebalance_sim.report.text import count, label, share
 from rebalance_sim.tables import KEY_FINDINGS, PARTITION_GROWTH, PARTITION_LOAD, TOPICS_AT_RISK
 from rebalance_sim.wording import key_text, plural, plural_of
 
@@ -82,8 +69,7 @@ def skew(run: FinishedRun) -> RunResults:
     if odd is not None:
         found = odd.orderBy(F.desc_nulls_last("records"), *_OF, "finding").limit(SHOWN_FINDINGS).collect()
         caption = f"Findings about keys ({len(found):,} of {run.rows(KEY_FINDINGS):,})"
-        head = (CLIENT, CLUSTER, TOPIC, Column("finding", field="description"))
-        blocks.append(Table.of(caption, head, found))
+        blocks.append(Table.of(caption, columns(*_OF, ("finding", "description")), found))
         first = found[0]
         what = plural_of(run.rows(KEY_FINDINGS), "finding", "findings") + " about keys"
         where = (first["cluster"], first["topic"])
@@ -103,40 +89,33 @@ def _because(worst: Row) -> str:
 
 
 def _hottest_chart(topics: Sequence[Row]) -> Chart:
-    names = unique(label(row["topic"], str(row["partition"]), row["client"]) for row in topics)
     rows = [
         {
-            "label": name,
+            "label": label(row["topic"], str(row["partition"]), row["client"]),
             "value": row["imbalance"],
             "text": f"{row['imbalance']:.2f}",
             "colour": PLACEHOLDERS["second" if row["imbalance"] >= HOT else "plain"],
         }
-        for name, row in zip(names, topics, strict=True)
-    ]
-    head = (
-        TOPIC,
-        CLIENT,
-        CLUSTER,
-        *counts("hottest partition", "partitions", "records"),
-        Column("share of bytes", CellType.SHARE),
-        Column("imbalance", CellType.DECIMAL),
-        Column("heaviest key", CellType.NAME),
-        *counts("its records"),
-    )
-    shown = tuple(
-        (row["topic"], row["client"], row["cluster"], row["partition"], row["partitions"], row["records"],
-         row["share"], row["imbalance"], *((_key(row["key"]["key"]), row["key"]["records"]) if row["key"]
-         else (None, None)))
         for row in topics
-    )  # fmt: skip
+    ]
+    head = columns(
+        *("topic", "client", "cluster", ("hottest partition", "partition"), "partitions", "records"),
+        *(
+            ("share of bytes", "share"),
+            "imbalance",
+            Column("heaviest key", CellType.NAME),
+            ("its records", "key.records"),
+        ),
+    )
+    shown = [row.asDict() | {"heaviest_key": _key(row["key"] and row["key"]["key"])} for row in topics]
     worst = topics[0]
     return Chart(
         "skew-topics",
         f"Partition {worst['partition']} of {label(worst['topic'])}: {worst['imbalance']:.1f} times its balanced share",
         "The hottest partition of each topic and client library, as a multiple of its balanced share. The dashed line "
         "is the balanced share.",
-        **both(bars(rows, "multiple of the balanced share of the topic's bytes", reference=1)),
-        data=Table("Hottest partitions", head, shown),
+        **both(bars, rows, "multiple of the balanced share of the topic's bytes", reference=1),
+        data=Table.of("Hottest partitions", head, shown),
     )
 
 
@@ -151,10 +130,7 @@ def _partitions_chart(topic: Row, partitions: DataFrame) -> Chart:
     colours = {_KEY: PLACEHOLDERS["second"], _OTHERS: PLACEHOLDERS["rest"]}
     worst = hot[0]
     part = share(worst["of_the_key"], worst["records"])
-    head = (
-        *counts("partition", "records", ("of the heaviest key", "of_the_key")),
-        Column("imbalance", CellType.DECIMAL),
-    )
+    head = columns("partition", "records", ("of the heaviest key", "of_the_key"), "imbalance")
     shown_part = (
         "" if topic["partitions"] <= len(hot) else f" Its {len(hot)} hottest of {topic['partitions']:,} are shown."
     )
@@ -163,7 +139,7 @@ def _partitions_chart(topic: Row, partitions: DataFrame) -> Chart:
         f"{label(topic['topic'])}, {label(topic['client'])}: one key has {part} of partition {worst['partition']}",
         "Records by partition of the topic with the hottest partition, and those with each partition's heaviest key."
         + shown_part,
-        **both(stacked_bars(parts, colours, "records, by partition")),
+        **both(stacked_bars, parts, colours, "records, by partition"),
         data=Table.of("Records by partition", head, in_order),
     )
 
@@ -171,17 +147,11 @@ def _partitions_chart(topic: Row, partitions: DataFrame) -> Chart:
 def _at_risk(topics: DataFrame) -> Table:
     order = (F.desc("keys_split"), F.desc("keys_conflicting"), "cluster", "topic")
     rows = topics.orderBy(*order).limit(SHOWN_FINDINGS).collect()
-    head = (
-        CLUSTER,
-        TOPIC,
-        Column("clients", CellType.NAME),
-        *counts("keys", "conflicting", "shared by clients", "split", "records of split keys"),
-    )
-    names = ("keys", "keys_conflicting", "keys_shared", "keys_split", "records_split")
-    shown = tuple(
-        (row["cluster"], row["topic"], ", ".join(row["clients"]), *(row[name] for name in names)) for row in rows
-    )
-    return Table("Topics whose client libraries place keys differently", head, shown)
+    numbers = {"conflicting": "keys_conflicting", "shared by clients": "keys_shared", "split": "keys_split"}
+    records = ("records of split keys", "records_split")
+    head = columns("cluster", "topic", *names("clients"), "keys", *numbers.items(), records)
+    shown = [row.asDict() | {"clients": ", ".join(row["clients"])} for row in rows]
+    return Table.of("Topics whose client libraries place keys differently", head, shown)
 
 
 def _risk_checks(topics: DataFrame) -> Iterator[Check]:
@@ -204,24 +174,19 @@ def growth(run: FinishedRun) -> RunResults:
     most = table.orderBy(F.desc("keys_moved"), *_OF).limit(SHOWN_TOPICS).collect()
     if not most:
         return RunResults(("No topic of this run changes its number of partitions.",))
-    names = unique(label(row["topic"], row["client"]) for row in most)
     rows = [
         {
-            "label": name,
+            "label": label(row["topic"], row["client"]),
             "value": row["keys_moved_share"] or 0,
             "text": f"{share(row['keys_moved'], row['keys'])}, {row['partitions']:,} to {row['partitions_after']:,}",
             "short": share(row["keys_moved"], row["keys"]),
             "colour": PLACEHOLDERS["plain"],
         }
-        for name, row in zip(names, most, strict=True)
+        for row in most
     ]
-    head = (
-        CLIENT,
-        CLUSTER,
-        TOPIC,
-        *counts("partitions", ("new partitions", "partitions_after"), "keys", "keys moved", "records", "records moved"),
-        Column("imbalance", CellType.DECIMAL),
-        Column("new imbalance", CellType.DECIMAL, "imbalance_after"),
+    head = columns(
+        *(*_OF, "partitions", ("new partitions", "partitions_after"), "keys", "keys moved", "records"),
+        *("records moved", "imbalance", ("new imbalance", "imbalance_after")),
     )
     first = most[0]
     what = f"of {plural(first['keys'], 'key')} would move with {first['partitions_after']:,} partitions"
@@ -230,7 +195,7 @@ def growth(run: FinishedRun) -> RunResults:
         "growth",
         f"{moved} of the keys of {label(first['topic'])} would move with {first['partitions_after']:,} partitions",
         "Share of a topic's distinct keys that would go to another partition. Existing records are not moved.",
-        **both(bars(rows, "share of the keys that would move", ticks="%")),
+        **both(bars, rows, "share of the keys that would move", ticks="%"),
         data=Table.of("Keys and records that would move", head, most),
     )
     check = Check(Level.WARNING, count(first["keys_moved"]), what, GROWTH, (first["cluster"], first["topic"]))

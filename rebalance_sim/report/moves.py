@@ -11,7 +11,7 @@ from rebalance_sim.releases import SHARE_ASSIGNORS
 from rebalance_sim.report.balance import present
 from rebalance_sim.report.charts import both, stacked_bars
 from rebalance_sim.report.colours import PLACEHOLDERS, StrategyColours
-from rebalance_sim.report.page import STRATEGY, CellType, Chart, Check, Column, Level, RunResults, Table, counts
+from rebalance_sim.report.page import Chart, Check, Level, RunResults, Table, columns
 from rebalance_sim.report.text import count, label, share
 from rebalance_sim.tables import BALANCE, DISTRIBUTIONS
 from rebalance_sim.wording import plural
@@ -44,21 +44,13 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     if most["moved"] > least["moved"]:
         title += f", {label(most['strategy'])} {count(most['moved'])}"
     parts = [{"label": label(row["strategy"]), "part": part, "value": row[part]} for row in rows for part in _PARTS]
-    head = (
-        STRATEGY,
-        *counts("kept", "moved"),
-        Column("share moved", CellType.SHARE),
-        *counts("revoked", "groups with several rebalances"),
-    )
-    shown = tuple(
-        (row["strategy"], row["kept"], row["moved"], row["moved"] / (row["kept"] + row["moved"]), row["revoked"],
-         row["again"])
-        for row in rows
-    )  # fmt: skip
+    several = ("groups with several rebalances", "again")
+    head = columns("strategy", "kept", "moved", ("share moved", "moved_share"), "revoked", several)
+    shown = [row.asDict() | {"moved_share": row["moved"] / (row["kept"] + row["moved"])} for row in rows]
     note = f"The most balanced assignments take at least {plural(int(fewest), 'move')}." if fewest is not None else ""
-    table = Table("Moves by strategy", head, shown)
+    table = Table.of("Moves by strategy", head, shown)
     description = "Previously owned partitions: those that stay with their owner and those that change owner."
-    chart = Chart("moves", title, description, **both(stacked_bars(parts, _PARTS, "partitions")), data=table)
+    chart = Chart("moves", title, description, **both(stacked_bars, parts, _PARTS, "partitions"), data=table)
     return RunResults((chart, note) if note else (chart,), tuple(_checks(run)))
 
 

@@ -7,6 +7,9 @@ from enum import Enum
 from typing import Any
 
 from pyspark.sql import Row
+from pyspark.sql.types import DataType
+
+from rebalance_sim.tables import DOUBLE, INPUTS, INT, LONG, OUTPUTS, STRING
 
 Cell = Any
 """A value in a table: text, a number, or None if it is missing."""
@@ -43,24 +46,60 @@ class Column:
     """The name of its values in the rows of a query; if empty, the title with underscores."""
 
     def value(self, row: Mapping[str, Cell] | Row) -> Cell:
-        """Return the value of a row of a query."""
-        return row[self.field or self.title.replace(" ", "_")]
+        """Return the value of a row of a query; dots in the name of the field lead into structs, which may be null."""
+        found: Cell = row
+        for name in (self.field or self.title.replace(" ", "_")).split("."):
+            found = None if found is None else found[name]
+        return found
 
 
 MANY_GROUPS = 100
 """Number of groups from which on their distribution is drawn; fewer are listed one by one."""
-CLUSTER, GROUP, STRATEGY = (
-    Column("cluster", CellType.NAME),
-    Column("group", CellType.NAME, "group_id"),
-    Column("strategy", CellType.NAME),
-)
-TOPIC, CLIENT = Column("topic", CellType.NAME), Column("client", CellType.NAME)
+_NAMES = ("cluster", "group_id", "strategy", "topic", "client", "protocol", "elected", "table")
+"""Columns whose values are names from the fleet."""
 
 
-def counts(*titles: str | tuple[str, str]) -> tuple[Column, ...]:
-    """Return columns of counts, each given by its title or by title and field."""
-    named = (title if isinstance(title, tuple) else (title, "") for title in titles)
-    return tuple(Column(title, CellType.COUNT, field) for title, field in named)
+def _of_type(*types: DataType) -> set[str]:
+    """Return the names of the columns of all tables that have one of these types."""
+    tables = (*INPUTS.values(), *OUTPUTS.values())
+    return {column.name for table in tables for column in table.columns if column.type in types}
+
+
+_TEXTS, _DECIMALS = _of_type(STRING), _of_type(DOUBLE) - _of_type(INT, LONG)
+
+
+def _cell_type(field: str) -> CellType:
+    """Return the type of a column by its name, as the tables have it; aggregates with other names are counts."""
+    name = field.rpartition(".")[2]
+    if "_ms" in field:
+        return CellType.SECONDS
+    if name.endswith("share"):
+        return CellType.SHARE
+    if name in _TEXTS:
+        return CellType.NAME if name in _NAMES else CellType.TEXT
+    return CellType.DECIMAL if name in _DECIMALS else CellType.COUNT
+
+
+def columns(*titles: str | tuple[str, str] | Column, of: CellType | None = None) -> tuple[Column, ...]:
+    """Return columns of a query, each given by its title or by title and field; unless given, its name has the type.
+
+    >>> [column.type.value for column in columns("strategy", ("most", "worst.max_lag"), ("mean s", "each_ms.mean"))]
+    ['name', 'count', 'seconds']
+    """
+    return tuple(title if isinstance(title, Column) else _column(title, of) for title in titles)
+
+
+def names(*titles: str | tuple[str, str]) -> tuple[Column, ...]:
+    """Return columns of names from the fleet that no table has, each given by its title or by title and field."""
+    return columns(*titles, of=CellType.NAME)
+
+
+def _column(named: str | tuple[str, str], of: CellType | None) -> Column:
+    title, field = named if isinstance(named, tuple) else (named, named.replace(" ", "_"))
+    return Column(title, of or _cell_type(field), field)
+
+
+GROUP = ("group", "group_id")
 
 
 @dataclass(frozen=True)

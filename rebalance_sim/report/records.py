@@ -12,14 +12,13 @@ from rebalance_sim.engine.runs.recorded_runs import fleet_of
 from rebalance_sim.engine.runs.run_files import RECORD, read_beside
 from rebalance_sim.engine.runs.session_runs import SessionRun
 from rebalance_sim.engine.tables.inputs import groups_with_rejected_members, kind_of_reason, union
-from rebalance_sim.report.groups import check_of, group_of
-from rebalance_sim.report.page import Block, Cell, CellType, Check, Column, Level, RunResults, Table, counts
+from rebalance_sim.report.groups import check_of
+from rebalance_sim.report.page import Block, Cell, CellType, Check, Column, Level, RunResults, Table, columns, names
 from rebalance_sim.report.text import count, share
 from rebalance_sim.tables import INPUTS, REJECTS
 from rebalance_sim.wording import plural_of
 
 RUNS, REJECTED, ASSUMED = "runs", "rejects", "assumptions"
-_RUN = Column("run", CellType.NAME)
 _ROWS = {"rows read": "in", "used": "used", "rejected": "rejected", "written": "out"}
 """Columns of counts, and their keys in a run's record."""
 SHOWN_KINDS = 60
@@ -41,7 +40,7 @@ def runs_blocks(runs: Sequence[FinishedRun], labels: Sequence[str]) -> tuple[Blo
     """Return tables of the rows, options and versions of all runs."""
     named = list(zip(labels, runs, strict=True))
     totals = list(_ROWS)[:3]
-    head = (_RUN, Column("job"), Column("folder", CellType.NAME), *counts(*totals), Column("seconds", CellType.DECIMAL))
+    head = (*names("run"), Column("job"), *names("folder"), *columns(*totals), Column("seconds", CellType.DECIMAL))
     overview = tuple(
         (
             name,
@@ -65,14 +64,9 @@ def runs_blocks(runs: Sequence[FinishedRun], labels: Sequence[str]) -> tuple[Blo
     )
     tables = (
         Table("Runs", head, overview),
-        Table("Rows by table", (_RUN, Column("table", CellType.NAME), *counts(*_ROWS)), by_table, folded=True),
-        Table("Options", (_RUN, Column("option", CellType.NAME), Column("value")), options, folded=True),
-        Table(
-            "Versions",
-            (_RUN, Column("component", CellType.NAME), Column("version", CellType.NAME)),
-            versions,
-            folded=True,
-        ),
+        Table("Rows by table", columns(*names("run"), "table", *_ROWS), by_table, folded=True),
+        Table("Options", columns(*names("run", "option"), "value"), options, folded=True),
+        Table("Versions", names("run", "component", "version"), versions, folded=True),
     )
     return tuple(table for table in tables if table.rows)
 
@@ -101,18 +95,10 @@ def rejects_results(run: FinishedRun) -> RunResults:
     if not written:
         return RunResults(checks=tuple(checks))
     found = union(written).transform(reject_kinds).limit(SHOWN_KINDS).collect()
-    head = (
-        Column("table", CellType.NAME),
-        Column("reason"),
-        *counts("rows"),
-        Column("example", CellType.NAME),
-        Column("row of the example", CellType.NAME),
-    )
-    shown = tuple(
-        (row["table"], row["kind"], row["rows"], row["example"]["reason"], row["example"]["row"]) for row in found
-    )
+    example = names(("example", "example.reason"), ("row of the example", "example.row"))
+    table = Table.of("Rejected rows", columns("table", ("reason", "kind"), "rows", *example), found)
     if not rejected:
-        return RunResults((Table("Rejected rows", head, shown),), tuple(checks))
+        return RunResults((table,), tuple(checks))
     first = found[0]["example"]
     where = tuple(name for name in (first["cluster"], first["group_id"]) if name is not None)
     checks.append(Check(Level.ERROR, count(rejected), what, REJECTED, where, many=rejected > 1))
@@ -122,8 +108,8 @@ def rejects_results(run: FinishedRun) -> RunResults:
     ).collect()
     if marked["number"]:
         what = plural_of(marked["number"], "group") + " with rejected members, which the predictions leave out"
-        checks.append(check_of(Level.ERROR, marked["number"], what, REJECTED, group_of(marked["first"])))
-    return RunResults((Table("Rejected rows", head, shown),), tuple(checks))
+        checks.append(check_of(Level.ERROR, marked["number"], what, REJECTED, marked["first"]))
+    return RunResults((table,), tuple(checks))
 
 
 def _rejected_earlier(run: FinishedRun) -> int:

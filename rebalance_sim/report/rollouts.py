@@ -10,36 +10,14 @@ from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.simulation.advice import saved_over_ranges
 from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.tables.inputs import kind_of_reason
-from rebalance_sim.engine.tables.percentiles import QUANTILES, p99, percentiles
+from rebalance_sim.engine.tables.percentiles import p99, percentiles
 from rebalance_sim.kafka.simulation.latencies import LATENCIES, RANGES, Latency
 from rebalance_sim.report.bins import bins_table, counted, filled
-from rebalance_sim.report.charts import bars, both, histograms, quantiles
+from rebalance_sim.report.charts import QUANTILES, bars, both, histograms, quantiles
 from rebalance_sim.report.colours import StrategyColours
-from rebalance_sim.report.groups import (
-    SHOWN_GROUPS,
-    check_of,
-    group_of,
-    highest,
-    problems_by_kind,
-    problems_table,
-    shown_groups,
-)
-from rebalance_sim.report.page import (
-    CLUSTER,
-    GROUP,
-    MANY_GROUPS,
-    STRATEGY,
-    Block,
-    CellType,
-    Chart,
-    Check,
-    Column,
-    Level,
-    RunResults,
-    Table,
-    counts,
-)
-from rebalance_sim.report.text import count, cut, label, printable, seconds, unique
+from rebalance_sim.report.groups import check_of, groups_table, highest, problems_by_kind, problems_table, shown_groups
+from rebalance_sim.report.page import MANY_GROUPS, CellType, Chart, Check, Column, Level, RunResults, Table, columns
+from rebalance_sim.report.text import count, cut, label, printable, seconds
 from rebalance_sim.tables import ADVICE, BOUNCES, COSTS, LAG_COSTS, REBALANCES, VERDICTS
 from rebalance_sim.wording import plural, plural_of
 
@@ -47,8 +25,8 @@ NAME, SAVINGS = "costs", "savings"
 SHOWN_ROWS = 30
 SHOWN_SETTINGS = 10
 SETTING_CHARACTERS = 44
-_PARTITION_SECONDS = Column("partition-seconds", CellType.SECONDS, "unowned_ms")
-_QUANTILES = (*QUANTILES, "max")
+_PARTITION_SECONDS = ("partition-seconds", "unowned_ms")
+_MOVES, _FAILED = ("partition moves", "moved"), ("failed consumers", "failed")
 _UNOWNED_EACH = "try_divide(unowned_ms, partitions)"
 """The mean downtime per partition of a group, in milliseconds."""
 _FAILS = "coalesce(failed > 0 OR NOT finished, false)"
@@ -71,22 +49,21 @@ def by_strategy(costs: DataFrame) -> DataFrame:
             *[F.sum(name).alias(name) for name in sums],
             F.count_if(F.expr(_FAILS)).alias("failing"),
             F.count_if(~F.col("stable")).alias("unstable"),
-            _quantiles(_UNOWNED_EACH).alias("unowned"),
-            _quantiles(f"IF({_FAILS}, NULL, stable_ms)").alias("time_to_stable"),
+            _quantiles(_UNOWNED_EACH).alias("unowned_each_ms"),
+            _quantiles(f"IF({_FAILS}, NULL, stable_ms)").alias("stable_ms"),
         )
         .orderBy("strategy")
     )
 
 
 def _quantiles(figure: str) -> SparkColumn:
-    found, value = percentiles(figure), F.expr(figure)
-    fields = [found[name].alias(name) for name in QUANTILES]
-    return F.struct(F.avg(value).alias("mean"), *fields, F.max(value).cast("double").alias("max"))
+    value = F.expr(figure)
+    return percentiles(figure).withField("mean", F.avg(value)).withField("max", F.max(value).cast("double"))
 
 
 def costliest(costs: DataFrame) -> DataFrame:
     """Rank the groups of each strategy by mean downtime per partition."""
-    return highest(costs.transform(simulated).withColumn("unowned_each", F.expr(_UNOWNED_EACH)), "unowned_each")
+    return highest(costs.transform(simulated).withColumn("unowned_each_ms", F.expr(_UNOWNED_EACH)), "unowned_each_ms")
 
 
 def problems(costs: DataFrame) -> DataFrame:
@@ -121,7 +98,7 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     costs = run.table(COSTS)
     strategies = by_strategy(costs).collect()
     found = problems(costs).limit(SHOWN_ROWS).collect()
-    blocks: list[Block] = []
+    blocks: list[Chart | Table] = []
     if strategies:
         blocks.append(_strategies_table(strategies))
     if max((row["groups"] for row in strategies), default=0) >= MANY_GROUPS:
@@ -132,9 +109,8 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     blocks += _groups(costs, found)
     if run.rows(REBALANCES):
         rows = reasons(run.table(REBALANCES)).limit(SHOWN_ROWS).collect()
-        spans = {"mean s": "mean_ms", "p99 s": "p99_ms", "max s": "longest_ms"}
-        durations = [Column(title, CellType.SECONDS, field) for title, field in spans.items()]
-        head = (STRATEGY, Column("reason"), *counts("rebalances"), *durations, _PARTITION_SECONDS)
+        durations = (("mean s", "mean_ms"), ("p99 s", "p99_ms"), ("max s", "longest_ms"))
+        head = columns("strategy", "reason", "rebalances", *durations, _PARTITION_SECONDS)
         note = "Durations are from the start until the group is stable. Partition-seconds are those without an owner."
         blocks.append(Table.of("Rebalances by reason", head, rows, note))
     if run.rows(BOUNCES):
@@ -156,36 +132,38 @@ def savings(run: FinishedRun, colours: StrategyColours) -> RunResults:
 def _distributed(strategies: Sequence[Row], figure: str, colours: StrategyColours) -> list[dict[str, object]]:
     return [
         {"label": label(row["strategy"]), "colour": colours[row["strategy"]]}
-        | {name: row[figure][name] / 1000 for name in _QUANTILES}
+        | {name: row[figure][name] / 1000 for name in QUANTILES.values()}
         for row in strategies
         if row[figure]["p50"] is not None
     ]
 
 
 def _quantile_table(caption: str, strategies: Sequence[Row], figure: str) -> Table:
-    titles = ("mean", "median", "p90", "p99", "max")
-    head = (STRATEGY, *(Column(f"{title} s", CellType.SECONDS) for title in titles))
-    shown = tuple((row["strategy"], *(row[figure][name] for name in ("mean", *_QUANTILES))) for row in strategies)
-    return Table(caption, head, shown)
+    fields = {"mean": "mean"} | QUANTILES
+    head = columns("strategy", *((f"{title} s", f"{figure}.{name}") for title, name in fields.items()))
+    return Table.of(caption, head, strategies)
+
+
+def _downtime_ms(row: Row) -> float:
+    return row["unowned_each_ms"]["mean"] or 0
 
 
 def _unowned_chart(strategies: Sequence[Row], colours: StrategyColours) -> Chart:
-    least = min(strategies, key=lambda row: (row["unowned"]["mean"] or 0, row["strategy"]))
-    title = f"Mean downtime per partition: {seconds(least['unowned']['mean'] or 0)} s with {label(least['strategy'])}"
+    least, most = (of(strategies, key=lambda row: (_downtime_ms(row), row["strategy"])) for of in (min, max))
+    title = f"Mean downtime per partition: {seconds(_downtime_ms(least))} s with {label(least['strategy'])}"
     if len(strategies) > 1:
-        most = max(strategies, key=lambda row: (row["unowned"]["mean"] or 0, row["strategy"]))
-        title += f", {seconds(most['unowned']['mean'] or 0)} s with {label(most['strategy'])}"
+        title += f", {seconds(_downtime_ms(most))} s with {label(most['strategy'])}"
     return Chart(
         "costs-unowned",
         title,
         "Mean time a partition of a group is without an owner: from the median group to the worst.",
-        **both(quantiles(_distributed(strategies, "unowned", colours), "mean downtime per partition, seconds")),
-        data=_quantile_table("Mean downtime per partition, over the groups", strategies, "unowned"),
+        **both(quantiles, _distributed(strategies, "unowned_each_ms", colours), "mean downtime per partition, seconds"),
+        data=_quantile_table("Mean downtime per partition, over the groups", strategies, "unowned_each_ms"),
     )
 
 
 def _stable_chart(strategies: Sequence[Row], colours: StrategyColours) -> Chart:
-    medians = [row["time_to_stable"]["p50"] for row in strategies if row["time_to_stable"]["p50"] is not None]
+    medians = [row["stable_ms"]["p50"] for row in strategies if row["stable_ms"]["p50"] is not None]
     title = f"Median time to stable: {seconds(min(medians))} s" if medians else "No group becomes stable"
     if medians and max(medians) > min(medians):
         title += f" to {seconds(max(medians))} s, depending on the strategy"
@@ -194,8 +172,8 @@ def _stable_chart(strategies: Sequence[Row], colours: StrategyColours) -> Chart:
         title,
         "Time from the first event until a group is and stays stable, and every partition has an owner. It includes "
         "the time between events.",
-        **both(quantiles(_distributed(strategies, "time_to_stable", colours), "time to stable, seconds")),
-        data=_quantile_table("Time to stable, over the groups", strategies, "time_to_stable"),
+        **both(quantiles, _distributed(strategies, "stable_ms", colours), "time to stable, seconds"),
+        data=_quantile_table("Time to stable, over the groups", strategies, "stable_ms"),
     )
 
 
@@ -208,54 +186,30 @@ def _rebalances_chart(strategies: Sequence[Row], rows: list[dict[str, object]]) 
         "costs-rebalances",
         title,
         "Groups by number of rebalances.",
-        **both(histograms(rows, "rebalances per group")),
+        **both(histograms, rows, "rebalances per group"),
         data=bins_table("Groups by rebalances", "rebalances", "groups", rows),
     )
 
 
 def _strategies_table(strategies: Sequence[Row]) -> Table:
-    sums = (
-        "rebalances",
-        ("partition moves", "moved"),
-        ("moves back", "moved_back"),
-        ("evicted members", "evicted"),
-        ("failed consumers", "failed"),
-        ("failed rollouts", "failing"),
-        "storms",
-        ("unstable groups", "unstable"),
+    head = columns(
+        *("strategy", "groups", ("mean downtime per partition s", "unowned_each_ms.mean")),
+        *(("median time to stable s", "stable_ms.p50"), _PARTITION_SECONDS, "rebalances", _MOVES),
+        *(("moves back", "moved_back"), ("evicted members", "evicted"), _FAILED, ("failed rollouts", "failing")),
+        *("storms", ("unstable groups", "unstable")),
     )
-    head = (
-        STRATEGY,
-        *counts("groups"),
-        Column("mean downtime per partition s", CellType.SECONDS),
-        Column("median time to stable s", CellType.SECONDS),
-        _PARTITION_SECONDS,
-        *counts(*sums),
-    )
-    rows = tuple(
-        (row["strategy"], row["groups"], row["unowned"]["mean"], row["time_to_stable"]["p50"],
-         *(column.value(row) for column in head[4:]))
-        for row in strategies
-    )  # fmt: skip
-    return Table("Costs by strategy", head, rows, "Partition-seconds are those without an owner.")
+    return Table.of("Costs by strategy", head, strategies, "Partition-seconds are those without an owner.")
 
 
 def _groups(costs: DataFrame, found: Sequence[Row]) -> Iterator[Table]:
     worst = shown_groups(costliest(costs))
-    head = (
-        STRATEGY,
-        CLUSTER,
-        GROUP,
-        *counts("consumers", "partitions", "rebalances"),
-        Column("downtime per partition s", CellType.SECONDS, "unowned_each"),
-        Column("time to stable s", CellType.SECONDS, "stable_ms"),
-    )
     if worst:
-        caption = f"Groups with the longest downtime per partition (up to {SHOWN_GROUPS} per strategy)"
-        yield Table.of(caption, head, worst)
+        times = (("downtime per partition s", "unowned_each_ms"), ("time to stable s", "stable_ms"))
+        figures = ("consumers", "partitions", "rebalances", *times)
+        yield groups_table("Groups with the longest downtime per partition", worst, *figures)
     if found:
         caption = "Groups that fail, do not become stable or are not simulated"
-        yield problems_table(caption, ("problem", "groups"), found, STRATEGY)
+        yield problems_table(caption, ("problem", "groups"), found, "strategy")
 
 
 def bounces(rows: DataFrame) -> DataFrame:
@@ -275,29 +229,29 @@ def _bounces(rows: DataFrame) -> Iterator[Table]:
     """Yield the costs of each bounce if there are several."""
     found = bounces(rows).limit(SHOWN_ROWS).collect()
     if any(row["bounce"] > 1 for row in found):
-        sums = ("rebalances", ("partition moves", "moved"), ("failed consumers", "failed"), ("not over", "unfinished"))
-        head = (STRATEGY, *counts("bounce", "groups"), _PARTITION_SECONDS, *counts(*sums))
+        sums = ("rebalances", _MOVES, _FAILED, ("not over", "unfinished"))
+        head = columns("strategy", "bounce", "groups", _PARTITION_SECONDS, *sums)
         note = "A bounce begins when the one before is over. Partition-seconds are those without an owner."
         yield Table.of("Costs by bounce", head, found, note)
 
 
 def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:
     """Return a chart of what other settings would save, or only a table if none saves anything."""
-    head = (
-        STRATEGY,
-        *(Column("setting"), Column("value")),
-        Column("partition-seconds saved", CellType.SECONDS, "saved"),
-        Column("worst case over the ranges", CellType.SECONDS, "least"),
-        Column("best case over the ranges", CellType.SECONDS, "most"),
-        *counts(("rebalances saved", "rebalances"), ("best for groups", "best")),
-    )
+    of = {
+        "partition-seconds saved": "saved",
+        "worst case over the ranges": "least",
+        "best case over the ranges": "most",
+    }
+    saved = columns(*of.items(), of=CellType.SECONDS)
+    others = (("rebalances saved", "rebalances"), ("best for groups", "best"))
+    head = columns("strategy", "setting", "value", *saved, *others)
     losing = dict.fromkeys(row["setting"] for row in rows if (row["saved"] or 0) < 0)
     note = " ".join(["A negative number is a loss.", *(WHY_MORE_DOWNTIME[setting] for setting in losing)])
     data = Table.of("What other settings would save", head, rows, note)
     saving = [row for row in rows if (row["saved"] or 0) > 0][:SHOWN_SETTINGS]
     if not saving:
         return data
-    settings = unique(cut(printable(f"{row['setting']}={row['value']}"), SETTING_CHARACTERS) for row in saving)
+    settings = [cut(printable(f"{row['setting']}={row['value']}"), SETTING_CHARACTERS) for row in saving]
     several = len({row["strategy"] for row in saving}) > 1
     strategies = [f" with {label(row['strategy'])}" if several else "" for row in saving]
     drawn = [
@@ -314,7 +268,7 @@ def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:
         "costs-advice",
         f"{settings[0]} would save {seconds(saving[0]['saved'])} partition-seconds{strategies[0]}",
         "Partition-seconds of downtime that other settings would save in the same scenario, if they save any.",
-        **both(bars(drawn, "partition-seconds saved")),
+        **both(bars, drawn, "partition-seconds saved"),
         data=data,
     )
 
@@ -338,44 +292,31 @@ def _turning_points(run: FinishedRun) -> Iterator[Table]:
     )
     if not rows:
         return
-    head = (
-        Column("best with the assumed latencies"),
-        *counts("groups", ("holds over each range", "holds")),
-        *(column for latency in LATENCIES for column in _of_latency(latency)),
-    )
+    best, holds = ("best with the assumed latencies", "rollout_setting"), ("holds over each range", "holds")
+    head = columns(best, "groups", holds, *(column for latency in LATENCIES for column in _of_latency(latency)))
     shorter = ", or as long as --timings show" if run.record["options"].get("timings") else ""
     note = f"One latency at a time is longer: {RANGES} ms{shorter}. The findings of a group name what is best then."
-    cells = (
-        (row["rollout_setting"] or "keep the settings", *(column.value(row) for column in head[1:])) for row in rows
-    )
-    yield Table("Best settings, and the latencies on which they depend", head, tuple(cells), note)
+    named = [row.asDict() | {"rollout_setting": row["rollout_setting"] or "keep the settings"} for row in rows]
+    yield Table.of("Best settings, and the latencies on which they depend", head, named, note)
 
 
 def _of_latency(latency: Latency) -> Iterator[Column]:
-    yield from counts((f"depend on {latency.setting}", latency.setting))
+    yield Column(f"depend on {latency.setting}", CellType.COUNT, latency.setting)
     if not latency.other_phase:
         yield Column(f"turning point of {latency.setting}, median s", CellType.SECONDS, f"{latency.setting}_median")
 
 
 def _lag_table(lag_costs: DataFrame) -> Table:
-    head = (
-        STRATEGY,
-        CLUSTER,
-        GROUP,
-        *counts("lag", "unowned lag", "moved lag"),
-        Column("mean delay s", CellType.SECONDS, "delay_ms"),
-        Column("p99 delay s", CellType.SECONDS, "p99_delay_ms"),
-        Column("max delay s", CellType.SECONDS, "max_unowned_ms"),
-    )
-    caption = f"Groups whose records are delayed most (up to {SHOWN_GROUPS} per strategy)"
-    return Table.of(caption, head, shown_groups(lag_costs))
+    delays = (("mean delay s", "delay_ms"), ("p99 delay s", "p99_delay_ms"), ("max delay s", "max_unowned_ms"))
+    figures = ("lag", "unowned lag", "moved lag", *delays)
+    return groups_table("Groups whose records are delayed most", shown_groups(lag_costs), *figures)
 
 
 def _checks(strategies: Sequence[Row], found: Sequence[Row]) -> Iterator[Check]:
     unstable = max((row["unstable"] for row in strategies), default=0)
     first = next((row for row in found if not row["kind"].startswith("not simulated")), None)
     what = plural_of(unstable, "group does", "groups do") + " not become stable"
-    yield check_of(Level.ERROR, unstable, what, NAME, group_of(first) if first and unstable else ())
+    yield check_of(Level.ERROR, unstable, what, NAME, first if unstable else None)
     for name, one, several in (
         ("failing", "group whose rollout fails", "groups whose rollout fails"),
         ("failed", "consumer stops with an error", "consumers stop with an error"),
@@ -391,6 +332,6 @@ def _checks(strategies: Sequence[Row], found: Sequence[Row]) -> Iterator[Check]:
     if left_out:
         yield Check(Level.WARNING, count(left_out), plural_of(left_out, "group") + " not simulated", NAME)
     if strategies:
-        most = max(strategies, key=lambda row: (row["unowned"]["mean"] or 0, row["strategy"]))
+        most = max(strategies, key=lambda row: (_downtime_ms(row), row["strategy"]))
         what = f"mean downtime per partition ({label(most['strategy'])})"
-        yield Check(Level.OK, f"{seconds(most['unowned']['mean'] or 0)} s", what, NAME)
+        yield Check(Level.OK, f"{seconds(_downtime_ms(most))} s", what, NAME)

@@ -117,14 +117,14 @@ def test_costs_are_aggregated_over_affected_groups(spark: SparkSession) -> None:
     row = rollouts.by_strategy(rows_of).first()
     assert row is not None
     assert (row["groups"], row["rebalances"], row["unstable"], row["failed"], row["failing"]) == (3, 6, 1, 1, 1)
-    assert row["unowned"].asDict() == {
+    assert row["unowned_each_ms"].asDict() == {
         "mean": 4_000 / 3,
         "p50": 1_000.0,
         "p90": 3_000.0,
         "p99": 3_000.0,
         "max": 3_000.0,
     }
-    assert (row["time_to_stable"]["p50"], row["time_to_stable"]["max"]) == (10_000.0, 10_000.0)
+    assert (row["stable_ms"]["p50"], row["stable_ms"]["max"]) == (10_000.0, 10_000.0)
     assert [row["group_id"] for row in rollouts.costliest(rows_of).orderBy("rank").collect()] == ["b", "a", "c"]
     assert sorted(row["kind"] for row in rollouts.problems(rows_of).collect()) == [
         "failed: m1 failed at … ms", "not simulated: no assignor …", "not stable",

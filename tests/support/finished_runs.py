@@ -96,17 +96,9 @@ def _of_groups() -> dict[Table, Rows]:
     balance += [balance[0] | {"group_id": f"group-{number}"} for number in range(MANY_GROUPS)]
     balance.append({"group_id": LONG, "strategy": "range", "error": f"{SCRIPT} threw"})
     figures = ("excess_stddev", "excess_moved", "moved")
+    usual = {"groups": 4, "missing": 0, "zero": 2, "total": 6.0, "mean": 1.5, "max": 3.0}
     distributions = [
-        {
-            "strategy": name,
-            "figure": figure,
-            "groups": 4,
-            "missing": 0,
-            "zero": 2,
-            "total": 6.0,
-            "mean": 1.5,
-            "max": 3.0,
-        }
+        usual | {"strategy": name, "figure": figure}
         for name in (*HOSTILE, "optimum")
         for figure in figures
         if name != "optimum" or figure == "moved"

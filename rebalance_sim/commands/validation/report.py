@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from rebalance_sim.commands.validation.known_files import KnownFiles
 from rebalance_sim.errors import UserError
 
-_OPTIONAL = {"altair", "vl_convert", "jinja2"}
+_OPTIONAL = {"vl_convert", "jinja2"}
 
 
 def validate(options: Namespace, known: KnownFiles) -> None:
@@ -15,7 +15,7 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     missing = missing_library()
     if missing:
         raise UserError(
-            f"report needs Altair, vl-convert and Jinja2, and {missing} is missing: pip install rebalance-sim[report]"
+            f"report needs vl-convert and Jinja2, and {missing} is missing: pip install rebalance-sim[report]"
         )
     known.check_out(options)
 

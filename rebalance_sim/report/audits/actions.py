@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
 from pyspark.sql import Row
 
@@ -20,16 +19,6 @@ TO_DO = "what-to-do"
 """Name of the section."""
 
 
-class Also(NamedTuple):
-    """Another finding about a group that the same change of settings removes."""
-
-    title: str
-    is_simulated: bool
-    description: str
-    savings: Savings
-    is_assumed: bool
-
-
 @dataclass(frozen=True)
 class AffectedGroup:
     """A group that an action is about."""
@@ -44,7 +33,8 @@ class AffectedGroup:
     is_assumed: bool
     """Whether the finding depends on inputs that are missing."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    also: tuple[Also, ...] = ()
+    also: tuple[tuple["Action", "AffectedGroup"], ...] = ()
+    """Other actions that the same change of settings makes superfluous, with what they say of the group."""
 
 
 @dataclass(frozen=True)
@@ -130,15 +120,8 @@ def checks(findings: Findings) -> Iterator[Check]:
 def _action(kind: RankedKind) -> Action:
     advice = {row["recommendation"] or "" for row in kind.first}
     shared = advice.pop() if len(advice) == 1 else ""
-    return Action(
-        str(kind.severity),
-        kind.harm,
-        kind.kind,
-        kind.scenario,
-        kind.groups,
-        shared,
-        tuple(_affected(kind.first, shared)),
-    )
+    named = tuple(_affected(kind.first, shared))
+    return Action(str(kind.severity), kind.harm, kind.kind, kind.scenario, kind.groups, shared, named)
 
 
 def _each_change_once(kinds: Sequence[Action]) -> tuple[Action, ...]:
@@ -161,8 +144,8 @@ def _entries(group: AffectedGroup) -> tuple[tuple[str, str], ...]:
 
 def _with(action: Action, group: AffectedGroup, other: Action) -> Action:
     """Add what another action says of a group to the group's row."""
-    more = Also(other.title, other.scenario is not None, group.description, group.savings, group.is_assumed)
-    named = (replace(each, also=(*each.also, more)) if each.key == group.key else each for each in action.named)
+    also = (other, group)
+    named = (replace(each, also=(*each.also, also)) if each.key == group.key else each for each in action.named)
     return replace(action, named=tuple(named))
 
 

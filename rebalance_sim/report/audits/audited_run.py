@@ -2,7 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +24,14 @@ GroupKey = tuple[str, str]
 """Cluster and group."""
 FindAudit = Callable[[FinishedRun], Audit | None]
 """Returns the audit of a run, over the inputs that it read; None if they can no longer be read."""
+
+
+def by_group(rows: Iterable[Row]) -> defaultdict[GroupKey, list[Row]]:
+    """Return rows by their group."""
+    found: defaultdict[GroupKey, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["cluster"], row["group_id"]].append(row)
+    return found
 
 
 def is_audit(run: FinishedRun) -> bool:
@@ -95,15 +103,12 @@ class AuditedRun:
         )
 
     def rows_by_group(
-        self, table: Table, columns: Sequence[str], groups: Collection[GroupKey] | None = None
-    ) -> dict[GroupKey, list[Row]]:
-        """Return the rows of a table by group: of some groups, or of all."""
-        found: dict[GroupKey, list[Row]] = defaultdict(list)
+        self, table: Table, groups: Collection[GroupKey] | None, columns: Sequence[str] = ()
+    ) -> defaultdict[GroupKey, list[Row]]:
+        """Return the rows of a table by group: of some groups, or of all; with some columns, or with all."""
         if not self.run.rows(table):
-            return found
+            return by_group(())
         names = None if groups is None else {group for _, group in groups}
-        for row in self.run.chosen(table, ("cluster", "group_id", *columns), "group_id", names):
-            key = (row["cluster"], row["group_id"])
-            if groups is None or key in groups:
-                found[key].append(row)
-        return found
+        chosen = ("cluster", "group_id", *columns) if columns else table.names
+        rows = self.run.chosen(table, chosen, "group_id", names)
+        return by_group(row for row in rows if groups is None or (row["cluster"], row["group_id"]) in groups)

@@ -16,7 +16,7 @@ from rebalance_sim.kafka.clients.library import ASSIGNORS
 from rebalance_sim.kafka.group_kinds import SHARE_TYPE
 from rebalance_sim.releases import SHARE_ASSIGNORS
 from rebalance_sim.report.assignors import assignors_table
-from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
+from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey, by_group
 from rebalance_sim.report.audits.figures import Savings, figure_texts, savings_of
 from rebalance_sim.report.audits.group_past import GroupPast, past_of_groups
 from rebalance_sim.report.audits.group_rows import GroupRow
@@ -40,21 +40,18 @@ _OF_VERDICT = ("group_kind", "settings", "impossible_settings", "rollout_setting
 class FindingView:
     """A finding with its evidence."""
 
-    severity: str
-    kind: str
-    scenario: str | None
-    description: str
+    row: Row
+    """Of ``findings``."""
     figures: tuple[tuple[str, str], ...]
     advice: str
     settings: tuple[str, ...]
     savings: Savings
-    confidence: str
     command: str
 
     @property
     def title(self) -> str:
         """The kind in words."""
-        return self.kind.replace("-", " ").capitalize()
+        return str(self.row["kind"]).replace("-", " ").capitalize()
 
 
 @dataclass(frozen=True)
@@ -73,16 +70,11 @@ class Election:
 class MemberView:
     """A member."""
 
-    name: str
+    row: Row
+    """Of ``members``."""
     is_leader: bool
-    instance_id: str | None
     client: str
     """Its library and release."""
-    evidence: str | None
-    """What these were recognized by."""
-    prefers: tuple[str, ...]
-    assumed: str | None
-    """What the protocols that it prefers are assumed from; None if they are known."""
     owned: tuple[OwnedPartitions | None, ...]
     """Its partitions in each state of the group."""
     lags: tuple[int | None, ...]
@@ -140,29 +132,17 @@ class _Details:
     ) -> None:
         self.audited, self.rows, self.usual = audited, rows, usual
         keys = [row.key for row in rows]
-        names = (
-            "members",
-            "family",
-            "kind",
-            "severity",
-            "harm",
-            "scenario",
-            "description",
-            "figures",
-            "recommendation",
-        )
-        self.findings = audited.rows_by_group(FINDINGS, (*names, "settings", "saving", "confidence"), keys)
-        of_election = ("type", "protocol", "candidates", "votes", "tie", "leader_id", "refused", "error")
-        self.elections = audited.rows_by_group(ELECTIONS, of_election, keys)
-        self.comparisons = audited.rows_by_group(COMPARISON, ("strategies",), keys)
-        self.lags = audited.rows_by_group(MEMBER_LAG, ("strategy", "member_id", "lag"), keys)
+        self.findings = audited.rows_by_group(FINDINGS, keys)
+        self.elections = audited.rows_by_group(ELECTIONS, keys)
+        self.comparisons = audited.rows_by_group(COMPARISON, keys)
+        self.lags = audited.rows_by_group(MEMBER_LAG, keys, ("strategy", "member_id", "lag"))
         self.rejects = _rejects(audited, keys)
         record = audited.run.record
         all_members = plural(record["rows"].get("used", {}).get(MEMBERS.name, 0), "member")
         self.assumes_all_libraries = LIBRARY.format(all_members) in record["assumptions"]
         """Then the top of the page says so."""
         self.options = options_now(audited.run)
-        of_verdict = audited.rows_by_group(VERDICTS, _OF_VERDICT, keys)
+        of_verdict = audited.rows_by_group(VERDICTS, keys, _OF_VERDICT)
         verdicts = {key: rows[0] for key, rows in of_verdict.items()}
         self.kinds = {key: verdict["group_kind"] for key, verdict in verdicts.items()}
         self.settings = {key: settings_of_consumers(verdict) for key, verdict in verdicts.items()}
@@ -180,7 +160,7 @@ class _Details:
     def _predict(self, rules: Audit) -> None:
         """Read the members, and predict who owns what."""
         members = rules.members_of({row.group_id for row in self.rows})
-        self.members = _by_group(members.collect())
+        self.members = by_group(members.collect())
         better = {found for row in self.rows if (found := self._recommended(row))}
         assigned: defaultdict[GroupKey, dict[str, dict[str, list[Partition]]]] = defaultdict(dict)
         for row in rules.assignments(members, sorted(better)):
@@ -226,15 +206,11 @@ class _Details:
         reproduce = call_of if self.audited.is_of_session else command_of
         about = row.asDict() | {"group_kind": self.kinds.get((row["cluster"], row["group_id"]))}
         return FindingView(
-            row["severity"],
-            row["kind"],
-            row["scenario"],
-            row["description"],
+            row,
             figure_texts(row["figures"], of_tasks=is_rollout_of_tasks(about)),
             row["recommendation"] or "",
             tuple(_property(name, value) for name, value in (row["settings"] or {}).items()),
             savings_of(row),
-            row["confidence"],
             reproduce(about, self.options),
         )
 
@@ -274,13 +250,9 @@ class _Details:
         ordered = sorted(members, key=lambda each: (each["join_order"] is None, each["join_order"], each["member_id"]))
         views = tuple(
             MemberView(
-                member["member_id"],
+                member,
                 member["member_id"] == leader,
-                member["instance_id"],
                 " ".join(filter(None, (member["client_library"] or "Java (assumed)", member["client_version"]))),
-                member["client_evidence"],
-                tuple(member["protocols"] or ()),
-                member["protocols_assumed"],
                 tuple(picture.owned(owned.get(member["member_id"], ()), member["member_id"], previous)
                       for _, owned in states),
                 tuple(lags.get((name, member["member_id"])) for name in strategies),
@@ -344,19 +316,12 @@ def names_group(assumption: str, group: str) -> bool:
 
 def _rejects(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKey, list[Row]]:
     """Return the rejected rows of groups: those of the audit, and those of the run that read its fleet."""
-    found = audited.rows_by_group(REJECTS, ("table", "reason"), keys)
+    found = audited.rows_by_group(REJECTS, keys, ("table", "reason"))
     if audited.fleet is None:
         return found
     again = keeps_rejected_members(audited.fleet.run)
-    for key, rows in audited.fleet.rows_by_group(REJECTS, ("table", "reason"), keys).items():
+    for key, rows in audited.fleet.rows_by_group(REJECTS, keys, ("table", "reason")).items():
         found[key] = [row for row in rows if not (again and row["table"] == MEMBERS.name)] + found[key]
-    return found
-
-
-def _by_group(rows: Sequence[Row]) -> dict[GroupKey, list[Row]]:
-    found: defaultdict[GroupKey, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row["cluster"], row["group_id"]].append(row)
     return found
 
 

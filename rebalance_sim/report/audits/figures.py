@@ -183,7 +183,8 @@ def saving_texts(saving: Mapping[str, float] | None, *, of_tasks: bool = False) 
     >>> saving_texts({"unowned_ms_saved": 1500.0, "moved_saved": -2.0, "share": 0.5, "p99_unowned_ms_saved": -46.0})
     Savings(gains=('1.5 s less partition downtime (50 %)',), costs=('2 more partition moves',))
     """
-    given = {name: value for name, value in (saving or {}).items() if not _is_noise(name, value)}
+    noise_ms = {name: _LEAST_SAVED_MS for name in saving or () if name.endswith(f"_ms{_SAVED}")}
+    given = {name: value for name, value in (saving or {}).items() if abs(value) >= noise_ms.get(name, 0)}
     share, nouns = given.pop("share", None), _NOUNS | _NOUNS_OF_TASKS if of_tasks else _NOUNS
     gains = [_saved(name, value, nouns) for name, value in given.items() if value > 0]
     if gains and share:
@@ -194,10 +195,6 @@ def saving_texts(saving: Mapping[str, float] | None, *, of_tasks: bool = False) 
 def savings_of(finding: Row) -> Savings:
     """Return what a row of ``findings`` recommends saves, and what it costs."""
     return saving_texts(finding["saving"], of_tasks=WITHOUT_DELAY[0] in (finding["settings"] or ()))
-
-
-def _is_noise(name: str, value: float) -> bool:
-    return name.endswith(f"_ms{_SAVED}") and abs(value) < _LEAST_SAVED_MS
 
 
 def figure_texts(figures: Mapping[str, float] | None, *, of_tasks: bool = False) -> tuple[tuple[str, str], ...]:

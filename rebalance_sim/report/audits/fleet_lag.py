@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql import Row, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
+from rebalance_sim.report.audits.audited_run import AuditedRun
 from rebalance_sim.report.text import share
 from rebalance_sim.tables import OFFSETS, TOPIC_LAG
 from rebalance_sim.wording import plural
@@ -17,34 +17,23 @@ _GROUP, _TOPIC = ("cluster", "group_id"), ("cluster", "topic")
 
 
 @dataclass(frozen=True)
-class LagOf:
-    """The lag of a group over its topics, or of a topic over its groups."""
-
-    group: GroupKey
-    """The group, or the one with the worst partition."""
-    topic: str
-    """The topic, or the one of the worst partition."""
-    lag: int | None
-    """None if it does not fit into a bigint."""
-    share: str
-    """Of the fleet's lag."""
-    partition: str
-    """The worst partition: topic and number."""
-    partition_lag: int
-    groups: int
-    """Groups with lag in the topic; 1 for a group."""
-
-
-@dataclass(frozen=True)
 class FleetLag:
     """The lag of all groups."""
 
     sentence: str
-    groups: tuple[LagOf, ...] = ()
-    topics: tuple[LagOf, ...] = ()
+    total: int | None = None
+    """As in rows: None if it does not fit into a bigint."""
+    groups: Sequence[Row] = ()
+    """Those with most lag, each with its worst partition."""
+    topics: Sequence[Row] = ()
+    """The same, each also with the number of its groups with lag."""
     more_groups: int = 0
     """Groups with lag that are not listed."""
     more_topics: int = 0
+
+    def share(self, row: Row) -> str:
+        """Return the share of the fleet's lag; empty if it is unknown."""
+        return share(row["lag"], self.total) if row["lag"] is not None and self.total else ""
 
 
 def fleet_lag(audited: AuditedRun) -> FleetLag:
@@ -58,8 +47,9 @@ def fleet_lag(audited: AuditedRun) -> FleetLag:
     groups, topics = ([row for row in rows if row[name] is not None] for name in ("group_id", "topic"))
     return FleetLag(
         _sentence(total, groups),
-        tuple(_of(row, total) for row in groups),
-        tuple(_of(row, total) for row in topics),
+        total["lag"],
+        groups,
+        topics,
         *(max(number[0]["listed"] - SHOWN, 0) if number else 0 for number in (groups, topics)),
     )
 
@@ -83,19 +73,6 @@ def _summed(audited: AuditedRun) -> list[Row]:
     with_lag = summed.where("cluster IS NULL OR lag_partitions > 0")
     ranked = with_lag.withColumns({"place": F.row_number().over(first), "listed": F.count("*").over(of)})
     return ranked.where(F.col("place") <= SHOWN).orderBy("of", "place").collect()
-
-
-def _of(row: Row, total: Row) -> LagOf:
-    worst = row["worst"]
-    return LagOf(
-        (row["cluster"], row["group_id"] or worst["group_id"]),
-        row["topic"] or worst["topic"],
-        row["lag"],
-        share(row["lag"], total["lag"]) if row["lag"] is not None and total["lag"] else "",
-        f"{worst['topic']}-{worst['max_lag_partition']}",
-        worst["max_partition_lag"],
-        row["groups"],
-    )
 
 
 def _sentence(total: Row, groups: Sequence[Row]) -> str:

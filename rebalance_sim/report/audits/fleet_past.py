@@ -16,7 +16,7 @@ from rebalance_sim.engine.runs.past_runs import HISTORY
 from rebalance_sim.report.audits.audited_run import AuditedRun
 from rebalance_sim.report.audits.reproduction import miss_command
 from rebalance_sim.report.lanes import UNITS
-from rebalance_sim.report.page import CLUSTER, GROUP, CellType, Column, Lane, LaneTable, Table, counts
+from rebalance_sim.report.page import GROUP, CellType, Column, Lane, LaneTable, Table, columns
 from rebalance_sim.report.text import count
 from rebalance_sim.tables import BACKTEST, GENERATIONS, VERDICTS
 from rebalance_sim.wording import enumerated, plural
@@ -105,17 +105,16 @@ def _in_parentheses(row: Row) -> str:
 
 
 def _scores_table(rows: Sequence[tuple[str, Row]]) -> Table:
-    columns = (
-        Column("predicted from"),
-        *counts("generations", "equal", ("different", "differs"), "not predictable", "outside bounds"),
-        *counts("inputs incomplete", ("equal by known counts", "known")),
+    head = columns(
+        *(Column("predicted from"), "generations", "equal", ("different", "differs"), "not predictable"),
+        *("outside bounds", "inputs incomplete", ("equal by known counts", "known")),
     )
-    cells = [(text, *(column.value(row) for column in columns[1:])) for text, row in rows]
+    cells = [row.asDict() | {"predicted_from": text} for text, row in rows]
     note = (
         "Equal by known counts: other generations show how many partitions each topic had. For the others, that number "
         "is taken from the assignment itself."
     )
-    return Table("Predictions of past generations, compared with their assignments", columns, tuple(cells), note)
+    return Table.of("Predictions of past generations, compared with their assignments", head, cells, note)
 
 
 def _misses(audited: AuditedRun, tested: DataFrame, number: int, has_clusters: bool) -> Table | None:
@@ -125,28 +124,23 @@ def _misses(audited: AuditedRun, tested: DataFrame, number: int, has_clusters: b
     order = ("basis", "cluster", "group_id", "recreated", "generation")
     rows = tested.where(_MISS).orderBy(*order).limit(SHOWN_MISSES).collect()
     past = audited.history_run
-    columns = (
-        *((CLUSTER, GROUP) if has_clusters else (GROUP,)),
-        *(*counts("generation"), Column("predicted from"), Column("rules", CellType.NAME), *counts("members")),
-        Column("difference"),
+    head = columns(
+        *(("cluster", GROUP) if has_clusters else (GROUP,)),
+        *("generation", Column("predicted from"), ("rules", "strategy"), "members", Column("difference")),
         *([Column("see why", CellType.COMMAND)] if past else []),
     )
     cells = [
-        tuple(
-            {
-                **row.asDict(),
-                "predicted_from": PREDICTED_FROM[row["basis"]],
-                "rules": row["strategy"],
-                "difference": _difference(row),
-                "see_why": miss_command(row, past) if past and row["miss"] is not None else None,
-            }[column.field or column.title.replace(" ", "_")]
-            for column in columns
-        )
+        row.asDict()
+        | {
+            "predicted_from": PREDICTED_FROM[row["basis"]],
+            "difference": _difference(row),
+            "see_why": miss_command(row, past) if past and row["miss"] is not None else None,
+        }
         for row in rows
     ]
     more = number - len(rows)
     rest = f"{count(more)} more: the rows of backtest whose result is differs, or whose within_bounds is false."
-    return Table("Assigned differently from the prediction", columns, tuple(cells), rest if more else "")
+    return Table.of("Assigned differently from the prediction", head, cells, rest if more else "")
 
 
 def _difference(row: Row) -> str:

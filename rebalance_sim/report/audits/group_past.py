@@ -1,9 +1,7 @@
 """The past rebalances of some groups of an audit."""
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row, Window
@@ -12,9 +10,9 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.history.prevention import SAVES
 from rebalance_sim.engine.history.stories import AT, COMPARED, commit_sums, commits_in_words, in_words, stories
 from rebalance_sim.engine.spark.driver_rows import where_in
-from rebalance_sim.report.audits.audited_run import GroupKey
+from rebalance_sim.report.audits.audited_run import GroupKey, by_group
 from rebalance_sim.report.lanes import UNITS
-from rebalance_sim.report.page import CellType, Column, Lane, LaneTable, Table, counts
+from rebalance_sim.report.page import Column, Lane, LaneTable, Table, columns
 from rebalance_sim.report.text import count
 from rebalance_sim.tables import GENERATIONS, PREVENTION
 from rebalance_sim.wording import plural, utc_time
@@ -52,33 +50,29 @@ def past_of_groups(history: Mapping[str, DataFrame], groups: Collection[GroupKey
     by_key = {(row["cluster"], row["group_id"]): row for row in generations.transform(stories).collect()}
     sums = generations.groupBy(*_KEYS).agg(*commit_sums()).collect() if COMPARED in generations.columns else []
     committed = {(row["cluster"], row["group_id"]): commits_in_words(row) for row in sums}
-    prevented: defaultdict[GroupKey, list[Row]] = defaultdict(list)
-    if PREVENTION.name in history:
-        for row in where_in(history[PREVENTION.name].where(SAVES), "group_id", names).collect():
-            prevented[row["cluster"], row["group_id"]].append(row)
+    saves = [history[PREVENTION.name].where(SAVES)] if PREVENTION.name in history else []
+    prevented = by_group(row for rows in saves for row in where_in(rows, "group_id", names).collect())
     in_order = Window.partitionBy(*_KEYS).orderBy(F.desc("recreated"), F.desc("generation"), "rewritten")
     back = (F.col("restarted") + F.col("replaced")).alias("back")
     placed = generations.withColumn("place", F.row_number().over(in_order)).where(F.col("place") <= SHOWN_GENERATIONS)
     evidence = F.when(F.col("place") <= LISTED_GENERATIONS, F.col("evidence")).alias("evidence")
-    columns: list[SparkColumn | str] = [*_KEYS, "place", F.expr(AT).alias("at_ms"), *_OF_GENERATION, back, evidence]
-    rows = placed.select(*columns).orderBy(*_KEYS, F.desc("place")).collect()
-    by_group = groupby(rows, key=lambda row: (row["cluster"], row["group_id"]))
+    shown: list[SparkColumn | str] = [*_KEYS, "place", F.expr(AT).alias("at_ms"), *_OF_GENERATION, back, evidence]
+    rows = placed.select(*shown).orderBy(*_KEYS, F.desc("place")).collect()
     return {
-        key: _group_past(by_key[key], committed.get(key, ""), list(of), prevented[key])
-        for key, of in by_group
+        key: _group_past(by_key[key], committed.get(key, ""), of, prevented[key])
+        for key, of in by_group(rows).items()
         if key in groups
     }
 
 
 def _group_past(story: Row, committed: str, rows: Sequence[Row], prevented: Sequence[Row]) -> GroupPast:
-    last = [(utc_time(row["at_ms"]), *(row[name] for name in ("generation", "members", "cause", "evidence")))
-            for row in rows[-LISTED_GENERATIONS:]]  # fmt: skip
-    columns = (Column("time, UTC"), *counts("generation", "members"), Column("cause"), Column("evidence"))
+    last = [row.asDict() | {"at": utc_time(row["at_ms"])} for row in rows[-LISTED_GENERATIONS:]]
+    head = columns(Column("time, UTC", field="at"), "generation", "members", "cause", "evidence")
     caption = f"The last {plural(len(last), 'generation')}" if len(last) > 1 else "The last generation"
     return GroupPast(
         f"{in_words(story)}. {committed}".strip(),
         _strip(story, rows),
-        Table(caption, columns, tuple(last)),
+        Table.of(caption, head, last),
         _prevented(prevented),
     )
 
@@ -148,12 +142,10 @@ def _prevented(rows: Sequence[Row]) -> Table | None:
     if not rows:
         return None
     order = sorted(rows, key=lambda row: (-row["rebalances_saved"], row["setting"], row["value"]))
-    columns = (
-        *(Column("setting"), Column("value"), *counts("rebalances saved", ("of", "rebalances"))),
-        Column("downtime saved, partition-seconds", CellType.SECONDS, "unowned_ms_saved"),
-    )
+    saved = ("rebalances saved", ("of", "rebalances"), ("downtime saved, partition-seconds", "unowned_ms_saved"))
     note = (
         "Simulated with assumed latencies: the members joined, left and restarted at the times of the history, as far "
         "as generations show them."
     )
-    return Table.of("Settings that would have prevented rebalances", columns, order, note)
+    head = columns("setting", "value", *saved)
+    return Table.of("Settings that would have prevented rebalances", head, order, note)

@@ -78,18 +78,17 @@ class GroupRow:
 
 def group_rows(audited: AuditedRun, named: Collection[str] = ()) -> list[GroupRow]:
     """Return the groups of an audit that the table lists, those that matter first; ``named`` in any case."""
-    others = [name for name in VERDICTS.names if name not in search_terms.column_names()]
-    verdicts = audited.run.table(VERDICTS).select(*others, *search_terms.columns())
+    verdicts = audited.run.table(VERDICTS).withColumns(search_terms.columns())
     order = [F.asc_nulls_last("rank"), F.col("cluster"), F.col("group_id")]
     if named:
         order.insert(0, ~F.col("group_id").isin(*named))
     found = {(row["cluster"], row["group_id"]): row for row in verdicts.orderBy(*order).limit(LISTED_GROUPS).collect()}
     within = None if len(found) == audited.groups else found.keys()
-    elections = audited.rows_by_group(ELECTIONS, ("protocol",), within)
-    balances = audited.rows_by_group(BALANCE, ("strategy", "min", "max"), within)
-    costs = audited.rows_by_group(COSTS, ("rebalances", "unowned_ms", "partitions", "error"), within)
-    lags = audited.rows_by_group(LAG_BALANCE, ("strategy", "lag"), within)
-    findings = audited.rows_by_group(FINDINGS, ("kind", "severity", "harm", "scenario"), within)
+    elections = audited.rows_by_group(ELECTIONS, within, ("protocol",))
+    balances = audited.rows_by_group(BALANCE, within, ("strategy", "min", "max"))
+    costs = audited.rows_by_group(COSTS, within, ("rebalances", "unowned_ms", "partitions", "error"))
+    lags = audited.rows_by_group(LAG_BALANCE, within, ("strategy", "lag"))
+    findings = audited.rows_by_group(FINDINGS, within, ("kind", "severity", "harm", "scenario"))
     return [
         _row(verdict, elections[key], balances[key], costs[key], lags[key], _kinds(findings[key]))
         for key, verdict in found.items()

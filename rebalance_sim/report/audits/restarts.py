@@ -19,7 +19,7 @@ from rebalance_sim.kafka.group_kinds import GroupKind, as_consumers_name_them
 from rebalance_sim.kafka.simulation.latencies import BY_SETTING, ranges_in_words
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.group_rows import GroupRow
-from rebalance_sim.report.page import CellType, Column, Rollout, Table, counts
+from rebalance_sim.report.page import CellType, Column, Rollout, Table, columns
 from rebalance_sim.report.timelines import OF_CONSUMERS, SHOWN_STEPS, STEPS, Nouns, Played, cost_note, rollout
 from rebalance_sim.tables import ADVICE, COSTS
 
@@ -64,11 +64,8 @@ def restarts(
 ) -> dict[GroupKey, Restart]:
     """Return the rollout of each group that is simulated."""
     keys = [row.key for row in rows]
-    figures = (*_TIMES, "rebalances", "partitions", "moved", "stable", "stable_ms", "failure", "error")
-    costs = {key: found[0] for key, found in audited.rows_by_group(COSTS, figures, keys).items()}
-    saved = [f"{name}_saved" for name in (*_TIMES, "moved")]
-    of_advice = ("setting", "value", "rebalances", "unowned_ms", "fails", "at_longest", *saved)
-    advice = audited.rows_by_group(ADVICE, of_advice, keys)
+    costs = {key: found[0] for key, found in audited.rows_by_group(COSTS, keys).items()}
+    advice = audited.rows_by_group(ADVICE, keys)
     changes = {row.key: _Changes.of(advice[row.key], verdicts.get(row.key)) for row in rows}
     simulated = {key: row for key, row in costs.items() if row["error"] is None}
     worst_rollouts_first = sorted(rows, key=lambda row: _ROLLOUT_KINDS.isdisjoint(row.kinds))
@@ -207,14 +204,10 @@ def _rollout(
 
 def _costs_table(cost: Row, changes: _Changes) -> Table:
     partitions, nouns = max(cost["partitions"] or 0, 1), changes.nouns
-    head = (
-        Column("setting"),
-        *counts(f"{nouns.change}s"),
-        *(Column(f"downtime per {nouns.part}: {name} s", CellType.SECONDS) for name in ("mean", "p99", "max")),
-        Column("downtime saved", CellType.SHARE),
-        *counts(f"{nouns.part} moves"),
-        Column(""),
-    )
+    spans = zip(("mean", "p99", "max"), _TIMES, strict=True)
+    downtimes = ((f"downtime per {nouns.part}: {name} s", field) for name, field in spans)
+    saved = ("downtime saved", "share")
+    head = columns("setting", f"{nouns.change}s", *downtimes, saved, f"{nouns.part} moves", Column(""))
     state = "" if cost["stable"] else "not stable"
     times = (cost["unowned_ms"] / partitions, cost["p99_unowned_ms"], cost["max_unowned_ms"])
     own = (AS_IT_IS, cost["rebalances"], *times, None, cost["moved"], state)

@@ -51,18 +51,13 @@ class SearchTerms:
 NO_TERMS = SearchTerms()
 
 
-def columns() -> list[Column]:
-    """Return the columns of ``verdicts`` with as many terms as the page has."""
-    first = [F.slice(name, 1, most).alias(name) for name, most in _SHOWN.items()]
-    return first + [
-        sum((_more(name) for name in names), F.coalesce(F.col(left_out), F.lit(0))).alias(left_out)
+def columns() -> dict[str, Column]:
+    """Return the columns of ``verdicts`` with as many terms as the page has, by name."""
+    first = {name: F.slice(name, 1, most) for name, most in _SHOWN.items()}
+    return first | {
+        left_out: sum((_more(name) for name in names), F.coalesce(F.col(left_out), F.lit(0)))
         for left_out, names in _LEFT_OUT.items()
-    ]
-
-
-def column_names() -> list[str]:
-    """Return the names of ``columns``."""
-    return [*_SHOWN, *_LEFT_OUT]
+    }
 
 
 def _more(name: str) -> Column:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import Row
 
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
-from rebalance_sim.report.page import CellType, Column, Table, counts
+from rebalance_sim.report.page import CellType, Column, Table, columns, names
 from rebalance_sim.tables import (
     CONNECT_ADVICE,
     CONNECT_COSTS,
@@ -23,19 +23,16 @@ SHOWN_TASKS = 12
 """Tasks that are named for each member."""
 SHOWN_REBALANCES = 30
 _NOBODY = "(none)"
-_REBALANCE = (
-    Column("at, s", CellType.SECONDS, "at_ms"),
-    Column("cause", CellType.NAME, "reason"),
-    Column("leader", CellType.NAME),
-    *counts("workers", ("starts", "started"), ("stops", "stopped"), ("on no worker", "unassigned")),
-    Column("next rebalance in, s", CellType.SECONDS, "delay_ms"),
+_STARTS = ("starts", "started")
+_REBALANCE = columns(
+    ("at, s", "at_ms"),
+    *names(("cause", "reason"), "leader"),
+    *("workers", _STARTS, ("stops", "stopped"), ("on no worker", "unassigned"), ("next rebalance in, s", "delay_ms")),
 )
-_DELAY = (
+_DELAY = columns(
     Column("scheduled.rebalance.max.delay.ms", CellType.COUNT, "max_delay_ms"),
-    Column("time without a worker, s", CellType.SECONDS, "downtime_ms"),
-    Column("longest, s", CellType.SECONDS, "longest_downtime_ms"),
-    *counts(("starts", "started"), ("on no worker at the end", "unassigned")),
-    Column("", CellType.TEXT, "mark"),
+    *(("time without a worker, s", "downtime_ms"), ("longest, s", "longest_downtime_ms"), _STARTS),
+    *(("on no worker at the end", "unassigned"), Column("", field="mark")),
 )
 
 
@@ -61,15 +58,8 @@ def shared_tasks(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupK
 
 
 def _of_connect(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKey, SharedTasks]:
-    of_costs = ("workers", "tasks", "connectors", "rebalances", "moved", "started", "downtime_ms", "error")
-    costs = audited.rows_by_group(CONNECT_COSTS, of_costs, keys)
-    names = ("connector", "task", "worker", "previous_worker", "downtime_ms")
-    assignments = audited.rows_by_group(TASK_ASSIGNMENTS, names, keys)
-    rebalances = audited.rows_by_group(
-        CONNECT_REBALANCES, ("rebalance", *(of.field or of.title for of in _REBALANCE)), keys
-    )
-    of_advice = [of.field for of in _DELAY if of.field != "mark"]
-    advice = audited.rows_by_group(CONNECT_ADVICE, (*of_advice, "current", "best"), keys)
+    tables = (CONNECT_COSTS, TASK_ASSIGNMENTS, CONNECT_REBALANCES, CONNECT_ADVICE)
+    costs, assignments, rebalances, advice = (audited.rows_by_group(table, keys) for table in tables)
     return {
         key: SharedTasks(
             "Workers, and what each runs",
@@ -85,10 +75,7 @@ def _of_connect(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKe
 
 
 def _of_streams(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKey, SharedTasks]:
-    figures = ("processes", "members", "tasks", "moved", "restored", "standbys_started", "probing", "error")
-    balances = audited.rows_by_group(STREAMS_BALANCE, figures, keys)
-    names = ("subtopology", "partition", "role", "member_id", "process_id", "previous")
-    tasks = audited.rows_by_group(STREAMS_TASKS, names, keys)
+    balances, tasks = (audited.rows_by_group(table, keys) for table in (STREAMS_BALANCE, STREAMS_TASKS))
     return {
         key: SharedTasks(
             "Processes and threads", None, "Predicted", "The next rebalance", _of_balance(row), (_threads(tasks[key]),)
@@ -116,39 +103,26 @@ def _threads(tasks: Iterable[Row]) -> Table:
         of[row["role"]].append(name)
         if row["previous"] is None:
             of["new"].append(name)
-    columns = (
-        Column("process", CellType.NAME),
-        Column("thread", CellType.NAME),
-        *counts("active tasks"),
-        Column("active", CellType.NAME),
-        *counts("standby tasks"),
-        Column("standby", CellType.NAME),
-        *counts("new to the process"),
-    )
+    roles = (column for role in ("active", "standby") for column in (*columns(f"{role} tasks"), *names(role)))
+    head = columns(*names("process", "thread"), *roles, "new to the process")
     rows = tuple(
         (process, thread, *_listed(of["active"]), *_listed(of["standby"]), len(of["new"]))
         for (process, thread), of in sorted(of_threads.items())[:SHOWN_MEMBERS]
     )
     left_out = len(of_threads) - SHOWN_MEMBERS
     note = f"{left_out:,} more threads." if left_out > 0 else ""
-    return Table("Tasks by thread, after it", columns, rows, note)
+    return Table("Tasks by thread, after it", head, rows, note)
 
 
 def _workers(assignments: Sequence[Row], workers: int) -> Table:
     now, after = (_by_worker(assignments, name) for name in ("previous_worker", "worker"))
-    names = sorted({*now, *after}, key=lambda name: (name == _NOBODY, name))
-    rows = tuple((name, *_listed(now[name]), *_listed(after[name])) for name in names[:SHOWN_MEMBERS])
-    columns = (
-        Column("worker", CellType.NAME),
-        *counts("connectors and tasks now"),
-        Column("now", CellType.NAME),
-        *counts("after the restart"),
-        Column("then", CellType.NAME),
-    )
+    listed = sorted({*now, *after}, key=lambda name: (name == _NOBODY, name))
+    rows = tuple((name, *_listed(now[name]), *_listed(after[name])) for name in listed[:SHOWN_MEMBERS])
+    head = columns(*names("worker"), "connectors and tasks now", *names("now"), "after the restart", *names("then"))
     idle = workers - len(now.keys() - {_NOBODY})
-    more = [f"{len(names) - SHOWN_MEMBERS:,} more workers."] if len(names) > SHOWN_MEMBERS else []
+    more = [f"{len(listed) - SHOWN_MEMBERS:,} more workers."] if len(listed) > SHOWN_MEMBERS else []
     more += [f"{plural(idle, 'worker runs', 'workers run')} nothing now."] if idle else []
-    return Table("Connectors and tasks by worker", columns, rows, " ".join(more))
+    return Table("Connectors and tasks by worker", head, rows, " ".join(more))
 
 
 def _by_worker(assignments: Iterable[Row], column: str) -> defaultdict[str, list[str]]:
@@ -159,9 +133,9 @@ def _by_worker(assignments: Iterable[Row], column: str) -> defaultdict[str, list
     return found
 
 
-def _listed(names: Sequence[str]) -> tuple[int, str]:
-    more = f" and {len(names) - SHOWN_TASKS:,} more" if len(names) > SHOWN_TASKS else ""
-    return len(names), ", ".join(names[:SHOWN_TASKS]) + more
+def _listed(tasks: Sequence[str]) -> tuple[int, str]:
+    more = f" and {len(tasks) - SHOWN_TASKS:,} more" if len(tasks) > SHOWN_TASKS else ""
+    return len(tasks), ", ".join(tasks[:SHOWN_TASKS]) + more
 
 
 def _restart(costs: Row) -> str:

@@ -23,6 +23,7 @@ _HEIGHTS = {"none": 2, "little": 5, "much": 9, "most": HEIGHT, "unknown": 4}
 """Levels of lag with the heights of their cells: colour is not all that distinguishes them."""
 _LITTLE, _MUCH = 0.1, 0.5
 """Shares of the lag of the group's worst partition up to which lag is little or much."""
+_NO_LAG = dict.fromkeys(("partitions", "lag", "unknown_partitions", "max_lag_partition", "max_partition_lag"))
 Lags = Mapping[Partition, int | None]
 """By partition, its lag; None if it is unknown."""
 
@@ -34,14 +35,8 @@ class TopicView:
     name: str
     only_offsets: bool
     """Whether no member subscribes to it."""
-    partitions: int | None
-    """Partitions with a row of offsets; None if none has any."""
-    lag: int | None
-    unknown: int
-    """Partitions whose lag is unknown."""
-    worst: int | None
-    """The partition with the largest lag; None if none has lag."""
-    worst_lag: int | None
+    figures: Mapping[str, int | None] | Row
+    """Of ``topic_lag``: partitions is null if no partition has a row of offsets, max_lag_partition if none has lag."""
     paths: tuple[tuple[str, str], ...]
     """Its cells by level of lag; none without the lag of each partition."""
     width: int
@@ -63,7 +58,7 @@ class TopicLags:
     @property
     def has_lag(self) -> bool:
         """Whether lag is known, or known to be unknown, of any topic."""
-        return any(topic.lag is not None or topic.unknown for topic in self.topics)
+        return any(topic.figures["lag"] is not None or topic.figures["unknown_partitions"] for topic in self.topics)
 
 
 class GroupLags:
@@ -71,8 +66,7 @@ class GroupLags:
 
     def __init__(self, audited: AuditedRun, rows: Sequence[GroupRow], rules: Audit | None) -> None:
         self._rows = {row.key: row for row in rows}
-        figures = ("topic", "partitions", "unknown_partitions", "lag", "max_partition_lag", "max_lag_partition")
-        self._topics = audited.rows_by_group(TOPIC_LAG, figures, self._rows)
+        self._topics = audited.rows_by_group(TOPIC_LAG, self._rows)
         self._has_offsets = bool(audited.run.record["rows"].get("used", {}).get(OFFSETS.name))
         chosen = {key: [name for name, _ in self._names(key)[:SHOWN_TOPICS]] for key in self._rows}
         self._is_gone = self._has_offsets and (rules is None or rules.fitted_offsets is None)
@@ -173,22 +167,9 @@ def _view(
         height = _HEIGHTS[level]
         paths[level] += f"M{_CELL * place} {HEIGHT - height}h{_CELL - 2}v{height}h-{_CELL - 2}z"
     drawn, width = tuple(sorted(paths.items())), max(_CELL * len(cells) - 2, 0)
-    if row is None:
-        # Only topics whose lag is known to be 0 have no row.
-        return TopicView(
-            name, only_offsets, len(lags) if lags else None, 0 if lags else None, 0, None, None, drawn, width
-        )
-    return TopicView(
-        name,
-        only_offsets,
-        row["partitions"],
-        row["lag"],
-        row["unknown_partitions"],
-        row["max_lag_partition"],
-        row["max_partition_lag"],
-        drawn,
-        width,
-    )
+    # Only topics whose lag is known to be 0 have no row.
+    without = {"partitions": len(lags), "lag": 0} if lags else {}
+    return TopicView(name, only_offsets, row or {**_NO_LAG, **without}, drawn, width)
 
 
 def _cells(lags: Mapping[int, int | None]) -> list[int | None]:
