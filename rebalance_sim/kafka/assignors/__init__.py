@@ -1,7 +1,7 @@
 """All partition assignors, by name.
 
-``java`` and ``sticky`` have the Java client's, ``server`` the coordinator's (KIP-848, KIP-932), and every other client
-library has a folder of its own, with modules named after the library's classes or files; rules that several of them
+``java`` and ``sticky`` have the Java client's, ``server`` the coordinator's (KIP-848, KIP-932), and other client
+libraries have folders of their own, with modules named after the library's classes or files; rules that several of them
 follow are in ``steps``. To add an assignor of another library, add its rules to the library's folder and name them in
 its record (``rebalance_sim.kafka.clients``).
 """

@@ -1,7 +1,7 @@
 """One record per client library, from which everything else about the library derives.
 
 To add a library, write a module with its record and list it in ``LIBRARIES``. Its assignors are in a folder of
-``rebalance_sim.kafka.assignors``, whose modules must not import a record.
+``rebalance_sim.kafka.assignors``, or in ``steps`` there; these modules must not import a record.
 """
 
 from rebalance_sim.errors import check_choice

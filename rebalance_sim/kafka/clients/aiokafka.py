@@ -6,15 +6,16 @@ Sources: ``coordinator/assignors``, ``client.py``, ``partitioner.py``.
 from rebalance_sim.kafka.clients.library import (
     ASSIGNORS,
     HEARTBEAT_INTERVAL,
+    IN_TURN_BY_MEMBER_ID,
     INSTANCE_ID,
     POLL_INTERVAL,
     POLL_RECORDS,
+    RANGES_BY_MEMBER_ID,
     REBALANCE_TIMEOUT,
     RELEASE_PATTERN,
     SESSION_TIMEOUT,
     ClientLibrary,
     LibraryAssignor,
-    Rules,
     Subscriptions,
     has_empty_user_data,
 )
@@ -37,17 +38,9 @@ LIBRARY = ClientLibrary(
         REBALANCE_TIMEOUT: "rebalance_timeout_ms",
     },
     assignors=(
+        LibraryAssignor("range", "aiokafka-range", RANGES_BY_MEMBER_ID, configured_as="RangePartitionAssignor"),
         LibraryAssignor(
-            "range",
-            "aiokafka-range",
-            Rules("rebalance_sim.kafka.assignors.aiokafka.range_partition_assignor"),
-            configured_as="RangePartitionAssignor",
-        ),
-        LibraryAssignor(
-            "roundrobin",
-            "aiokafka-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.aiokafka.round_robin_partition_assignor"),
-            configured_as="RoundRobinPartitionAssignor",
+            "roundrobin", "aiokafka-roundrobin", IN_TURN_BY_MEMBER_ID, configured_as="RoundRobinPartitionAssignor"
         ),
         LibraryAssignor(
             "sticky",

@@ -17,6 +17,8 @@ from rebalance_sim.kafka.clients.library import (
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
 
+_RULES = "rebalance_sim.kafka.assignors.kafka_go.group_balancers"
+
 LIBRARY = ClientLibrary(
     "kafka-go",
     # The program's name and the host's.
@@ -34,7 +36,7 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "range",
             "kafka-go-range",
-            Rules("rebalance_sim.kafka.assignors.kafka_go.range_group_balancer"),
+            Rules(_RULES, "assign_range"),
             guarantee=Guarantee.BALANCED_TOPICS,
             in_brokers_order=True,
             configured_as="kafka.RangeGroupBalancer{}",
@@ -42,7 +44,7 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "roundrobin",
             "kafka-go-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.kafka_go.round_robin_group_balancer"),
+            Rules(_RULES, "assign_roundrobin"),
             guarantee=Guarantee.BALANCED_TOPICS,
             in_brokers_order=True,
             configured_as="kafka.RoundRobinGroupBalancer{}",

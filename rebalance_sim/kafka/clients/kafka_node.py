@@ -16,6 +16,8 @@ from rebalance_sim.kafka.clients.library import (
 )
 from rebalance_sim.kafka.guarantees import Guarantee
 
+_RULES = "rebalance_sim.kafka.assignors.kafka_node.protocols"
+
 LIBRARY = ClientLibrary(
     "kafka-node",
     client_ids="kafka-node-client",
@@ -30,11 +32,11 @@ LIBRARY = ClientLibrary(
         REBALANCE_TIMEOUT: "sessionTimeout",
     },
     assignors=(
-        LibraryAssignor("range", "kafka-node-range", Rules("rebalance_sim.kafka.assignors.kafka_node.range_protocol")),
+        LibraryAssignor("range", "kafka-node-range", Rules(_RULES, "assign_range")),
         LibraryAssignor(
             "roundrobin",
             "kafka-node-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.kafka_node.roundrobin_protocol"),
+            Rules(_RULES, "assign_roundrobin"),
             guarantee=Guarantee.BALANCED_TOPICS,
         ),
     ),

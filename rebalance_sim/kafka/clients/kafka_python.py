@@ -6,9 +6,11 @@ Sources: ``coordinator/assignors``, ``consumer/group.py``, ``partitioner/default
 from rebalance_sim.kafka.clients.library import (
     ASSIGNORS,
     HEARTBEAT_INTERVAL,
+    IN_TURN_BY_MEMBER_ID,
     INSTANCE_ID,
     POLL_INTERVAL,
     POLL_RECORDS,
+    RANGES_BY_MEMBER_ID,
     RELEASE_PATTERN,
     SESSION_TIMEOUT,
     ClientLibrary,
@@ -21,6 +23,7 @@ from rebalance_sim.kafka.clients.library import (
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, Unkeyed
 
+_RULES = "rebalance_sim.kafka.assignors.kafka_python.partition_assignors"
 _SET = "it visits a set of Python, whose order differs from process to process"
 
 LIBRARY = ClientLibrary(
@@ -45,27 +48,15 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "range",
             "kafka-python-range",
-            Rules("rebalance_sim.kafka.assignors.kafka_python.range_partition_assignor"),
-            earlier=(
-                Earlier(
-                    (2, 3),
-                    "kafka-python-2.2-range",
-                    Rules("rebalance_sim.kafka.assignors.aiokafka.range_partition_assignor"),
-                ),
-            ),
+            Rules(_RULES, "assign_range"),
+            earlier=(Earlier((2, 3), "kafka-python-2.2-range", RANGES_BY_MEMBER_ID),),
             configured_as="RangePartitionAssignor",
         ),
         LibraryAssignor(
             "roundrobin",
             "kafka-python-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.kafka_python.round_robin_partition_assignor"),
-            earlier=(
-                Earlier(
-                    (2, 3),
-                    "kafka-python-2.2-roundrobin",
-                    Rules("rebalance_sim.kafka.assignors.aiokafka.round_robin_partition_assignor"),
-                ),
-            ),
+            Rules(_RULES, "assign_roundrobin"),
+            earlier=(Earlier((2, 3), "kafka-python-2.2-roundrobin", IN_TURN_BY_MEMBER_ID),),
             configured_as="RoundRobinPartitionAssignor",
         ),
         LibraryAssignor(

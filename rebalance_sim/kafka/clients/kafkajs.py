@@ -19,6 +19,8 @@ from rebalance_sim.kafka.clients.library import (
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, Unkeyed
 
+_RULES = "rebalance_sim.kafka.assignors.kafkajs.round_robin_assigner"
+
 LIBRARY = ClientLibrary(
     "kafkajs",
     client_ids="kafkajs",
@@ -34,14 +36,9 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "RoundRobinAssigner",
             "kafkajs-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.kafkajs.round_robin_assigner"),
+            Rules(_RULES),
             earlier=(
-                Earlier(
-                    (1, 13),
-                    "kafkajs-1.12-roundrobin",
-                    Rules("rebalance_sim.kafka.assignors.kafkajs.round_robin_assigner_before_1_13"),
-                    deals_each_topic=True,
-                ),
+                Earlier((1, 13), "kafkajs-1.12-roundrobin", Rules(_RULES, "assign_before_1_13"), deals_each_topic=True),
             ),
             in_brokers_order=True,
             guarantee=Guarantee.LEADERS_TOPICS_IN_TURN,

@@ -69,6 +69,12 @@ class Rules:
         return getattr(import_module(self.module), self.function)(*arguments)
 
 
+_BYTE_ORDER = "rebalance_sim.kafka.assignors.steps.byte_order"
+RANGES_BY_MEMBER_ID = Rules(_BYTE_ORDER, "assign_ranges_by_member_id")
+IN_TURN_BY_MEMBER_ID = Rules(_BYTE_ORDER, "assign_in_turn_by_member_id")
+"""The rules of libraries that sort all members by the bytes of their ids, the static ones, too."""
+
+
 @dataclass(frozen=True)
 class Earlier:
     """The rules that earlier releases of a library follow under the same protocol name."""
@@ -239,11 +245,6 @@ class ClientLibrary:
     def has_static_members(self) -> bool:
         """Whether consumers can have a ``group.instance.id`` (KIP-345, static membership)."""
         return INSTANCE_ID in self.settings
-
-    @property
-    def rebalance_timeout_setting(self) -> str:
-        """The setting that decides how long the coordinator waits for a member in a rebalance."""
-        return self.settings.get(REBALANCE_TIMEOUT) or self.settings[POLL_INTERVAL]
 
     def has_assignor(self, protocol: str) -> bool:
         """Return whether it has an assignor of its own for a protocol name."""

@@ -11,6 +11,7 @@ from rebalance_sim.kafka.clients.library import (
     INSTANCE_ID,
     POLL_INTERVAL,
     PROTOCOL,
+    RANGES_BY_MEMBER_ID,
     REMOTE_ASSIGNOR,
     SESSION_TIMEOUT,
     ClientLibrary,
@@ -26,7 +27,7 @@ from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPart
 if TYPE_CHECKING:
     from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
 
-_RANGE_BEFORE_2_2 = "rebalance_sim.kafka.assignors.librdkafka.rdkafka_range_assignor_before_2_2"
+_RANGE = "rebalance_sim.kafka.assignors.librdkafka.rdkafka_range_assignor"
 _ROUNDROBIN_BEFORE_1_5_3 = "rebalance_sim.kafka.assignors.librdkafka.rdkafka_roundrobin_assignor_before_1_5_3"
 _GENERATION_BYTES = 4
 
@@ -65,10 +66,11 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "range",
             "librdkafka-range",
-            Rules("rebalance_sim.kafka.assignors.librdkafka.rdkafka_range_assignor"),
+            Rules(_RANGE),
             earlier=(
-                Earlier((1, 3), "librdkafka-1.2-range", Rules(_RANGE_BEFORE_2_2, "assign_1_2")),
-                Earlier((2, 2), "librdkafka-2.1-range", Rules(_RANGE_BEFORE_2_2, "assign_2_1")),
+                # It has known static members since 1.3.
+                Earlier((1, 3), "librdkafka-1.2-range", RANGES_BY_MEMBER_ID),
+                Earlier((2, 2), "librdkafka-2.1-range", Rules(_RANGE, "assign_before_2_2")),
             ),
         ),
         LibraryAssignor(

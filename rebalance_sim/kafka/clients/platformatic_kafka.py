@@ -46,10 +46,11 @@ LIBRARY = ClientLibrary(
         REBALANCE_TIMEOUT: "rebalanceTimeout",
     },
     assignors=(
+        # partitions-assigners.js.
         LibraryAssignor(
             "roundrobin",
             "platformatic-kafka-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.platformatic_kafka.round_robin_partitions_assigner"),
+            Rules("rebalance_sim.kafka.assignors.steps.leaders_topics", "assign_in_response_order"),
             since=Since((1, 7), "earlier leaders assign the topics of all members"),
         ),
     ),

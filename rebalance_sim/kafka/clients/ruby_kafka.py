@@ -21,6 +21,8 @@ from rebalance_sim.kafka.clients.library import (
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
 
+_RULES = "rebalance_sim.kafka.assignors.ruby_kafka.round_robin_assignment_strategy"
+
 LIBRARY = ClientLibrary(
     "ruby-kafka",
     client_ids="ruby-kafka",
@@ -38,15 +40,9 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "roundrobin",
             "ruby-kafka-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.ruby_kafka.round_robin_assignment_strategy"),
+            Rules(_RULES),
             guarantee=Guarantee.BALANCED_TOPICS,
-            earlier=(
-                Earlier(
-                    (1, 4),
-                    "ruby-kafka-1.3-roundrobin",
-                    Rules("rebalance_sim.kafka.assignors.ruby_kafka.round_robin_assignment_strategy_before_1_4"),
-                ),
-            ),
+            earlier=(Earlier((1, 4), "ruby-kafka-1.3-roundrobin", Rules(_RULES, "assign_before_1_4")),),
             in_brokers_order=True,
             since=Since((1, 0), "earlier releases offer standard"),
             configured_as="Kafka::RoundRobinAssignmentStrategy.new",

@@ -11,6 +11,7 @@ from rebalance_sim.kafka.clients.library import (
     GO_SECONDS,
     HEARTBEAT_INTERVAL,
     INSTANCE_ID,
+    RANGES_BY_MEMBER_ID,
     REBALANCE_TIMEOUT,
     SESSION_TIMEOUT,
     ClientLibrary,
@@ -52,10 +53,11 @@ LIBRARY = ClientLibrary(
     # It refuses such a list: "do not have a commonly supported rebalance protocol".
     mixes_assignors=False,
     assignors=(
+        # Java's before 2.4, with sorted topics.
         LibraryAssignor(
             "range",
             "sarama-range",
-            Rules("rebalance_sim.kafka.assignors.sarama.balance_strategy_range"),
+            RANGES_BY_MEMBER_ID,
             earlier=(Earlier((1, 34, 1), "sarama-1.27-range", Rules(_HASH_ORDER, "assign_range")),),
             configured_as="sarama.NewBalanceStrategyRange()",
         ),

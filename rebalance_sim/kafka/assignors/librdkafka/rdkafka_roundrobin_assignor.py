@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.librdkafka.rdkafka_member_order import sort_members
+from rebalance_sim.kafka.assignors.steps.byte_order import sort_members
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.kafka.assignors.steps.turns import assign_in_turn
 from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays

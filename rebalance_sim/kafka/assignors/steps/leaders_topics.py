@@ -8,9 +8,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.groups import Assignments, Groups, Subscribers, TopicArrays, append_partition, empty_lists
+from rebalance_sim.kafka.assignors.steps.join_response import listed_members
+from rebalance_sim.kafka.groups import (
+    AssignmentOutcome,
+    Assignments,
+    Groups,
+    Subscribers,
+    TopicArrays,
+    append_partition,
+    empty_lists,
+    without_failures,
+)
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Ints32
+from rebalance_sim.releases import KafkaVersion
+
+
+def assign_in_response_order(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
+    """Assign the partitions of every group of a batch; members take turns in the order of the JoinGroup response."""
+    _, in_turn = listed_members(groups, version)
+    return without_failures(groups, assign_leaders_topics(groups, in_turn, topics))
 
 
 @kernel
