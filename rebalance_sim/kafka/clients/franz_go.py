@@ -6,13 +6,7 @@ Sources: ``pkg/kgo/config.go``, ``group_balancer.go``, ``consumer_group_848.go``
 from typing import TYPE_CHECKING
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
     GO_SECONDS,
-    HEARTBEAT_INTERVAL,
-    INSTANCE_ID,
-    PROTOCOL,
-    REBALANCE_TIMEOUT,
-    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -55,13 +49,13 @@ LIBRARY = ClientLibrary(
     default_protocols=(((0,), ("cooperative-sticky",)),),
     subscriptions=Subscriptions((3,), _could_be),
     settings={
-        ASSIGNORS: "kgo.Balancers",
-        INSTANCE_ID: "kgo.InstanceID",
+        "partition.assignment.strategy": "kgo.Balancers",
+        "group.instance.id": "kgo.InstanceID",
         # Before 1.22, a value of the client's context.
-        PROTOCOL: "kgo.ServerSideBalancer",
-        SESSION_TIMEOUT: "kgo.SessionTimeout",
-        HEARTBEAT_INTERVAL: "kgo.HeartbeatInterval",
-        REBALANCE_TIMEOUT: "kgo.RebalanceTimeout",
+        "group.protocol": "kgo.ServerSideBalancer",
+        "session.timeout.ms": "kgo.SessionTimeout",
+        "heartbeat.interval.ms": "kgo.HeartbeatInterval",
+        "rebalance.timeout.ms": "kgo.RebalanceTimeout",
     },
     durations=GO_SECONDS,
     # CooperativeStickyBalancer: "once a group is entirely on cooperative rebalancing, it cannot go back".

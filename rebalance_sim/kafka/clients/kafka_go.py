@@ -3,17 +3,7 @@
 Sources: ``consumergroup.go``, ``dialer.go``, ``groupbalancer.go``, ``balancer.go``.
 """
 
-from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    GO_SECONDS,
-    HEARTBEAT_INTERVAL,
-    REBALANCE_TIMEOUT,
-    SESSION_TIMEOUT,
-    ClientLibrary,
-    LibraryAssignor,
-    Rules,
-    Subscriptions,
-)
+from rebalance_sim.kafka.clients.library import GO_SECONDS, ClientLibrary, LibraryAssignor, Rules, Subscriptions
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
 
@@ -26,10 +16,10 @@ LIBRARY = ClientLibrary(
     default_protocols=(((0,), ("range", "roundrobin")),),
     subscriptions=Subscriptions((1,), end_early=True),
     settings={
-        ASSIGNORS: "GroupBalancers",
-        SESSION_TIMEOUT: "SessionTimeout",
-        HEARTBEAT_INTERVAL: "HeartbeatInterval",
-        REBALANCE_TIMEOUT: "RebalanceTimeout",
+        "partition.assignment.strategy": "GroupBalancers",
+        "session.timeout.ms": "SessionTimeout",
+        "heartbeat.interval.ms": "HeartbeatInterval",
+        "rebalance.timeout.ms": "RebalanceTimeout",
     },
     durations=GO_SECONDS,
     assignors=(

@@ -4,10 +4,6 @@ Sources: ``consumer/assignerProtocol.js``, ``consumer/assigners/roundRobinAssign
 """
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    HEARTBEAT_INTERVAL,
-    REBALANCE_TIMEOUT,
-    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -27,10 +23,10 @@ LIBRARY = ClientLibrary(
     default_protocols=(((0,), ("RoundRobinAssigner",)),),
     subscriptions=Subscriptions((0,), has_empty_user_data),
     settings={
-        ASSIGNORS: "partitionAssigners",
-        SESSION_TIMEOUT: "sessionTimeout",
-        HEARTBEAT_INTERVAL: "heartbeatInterval",
-        REBALANCE_TIMEOUT: "rebalanceTimeout",
+        "partition.assignment.strategy": "partitionAssigners",
+        "session.timeout.ms": "sessionTimeout",
+        "heartbeat.interval.ms": "heartbeatInterval",
+        "rebalance.timeout.ms": "rebalanceTimeout",
     },
     assignors=(
         LibraryAssignor(

@@ -5,11 +5,7 @@ Sources: ``lib/kafka/consumer_group.rb``, ``consumer_group/assignor.rb``, ``roun
 """
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    HEARTBEAT_INTERVAL,
-    REBALANCE_TIMEOUT,
     SECONDS,
-    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -30,10 +26,10 @@ LIBRARY = ClientLibrary(
     subscriptions=Subscriptions((0,), has_no_user_data),
     # The first since 1.3; it takes an object, whose method protocol_name names the protocol.
     settings={
-        ASSIGNORS: "assignment_strategy",
-        SESSION_TIMEOUT: "session_timeout",
-        HEARTBEAT_INTERVAL: "heartbeat_interval",
-        REBALANCE_TIMEOUT: "rebalance_timeout",
+        "partition.assignment.strategy": "assignment_strategy",
+        "session.timeout.ms": "session_timeout",
+        "heartbeat.interval.ms": "heartbeat_interval",
+        "rebalance.timeout.ms": "rebalance_timeout",
     },
     durations=SECONDS,
     assignors=(

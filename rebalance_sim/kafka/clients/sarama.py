@@ -7,13 +7,8 @@ Sources: ``config.go``, ``balance_strategy.go``, ``rebalance_protocol.go``, ``co
 from typing import TYPE_CHECKING
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
     GO_SECONDS,
-    HEARTBEAT_INTERVAL,
-    INSTANCE_ID,
     RANGES_BY_MEMBER_ID,
-    REBALANCE_TIMEOUT,
-    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -42,11 +37,11 @@ LIBRARY = ClientLibrary(
     # By the configured version of Kafka.
     subscriptions=Subscriptions((0, 1, 2), _could_be),
     settings={
-        ASSIGNORS: "Consumer.Group.Rebalance.GroupStrategies",
-        INSTANCE_ID: "Consumer.Group.InstanceId",
-        SESSION_TIMEOUT: "Consumer.Group.Session.Timeout",
-        HEARTBEAT_INTERVAL: "Consumer.Group.Heartbeat.Interval",
-        REBALANCE_TIMEOUT: "Consumer.Group.Rebalance.Timeout",
+        "partition.assignment.strategy": "Consumer.Group.Rebalance.GroupStrategies",
+        "group.instance.id": "Consumer.Group.InstanceId",
+        "session.timeout.ms": "Consumer.Group.Session.Timeout",
+        "heartbeat.interval.ms": "Consumer.Group.Heartbeat.Interval",
+        "rebalance.timeout.ms": "Consumer.Group.Rebalance.Timeout",
     },
     single_assignor=((1, 37), "Consumer.Group.Rebalance.Strategy"),
     durations=GO_SECONDS,

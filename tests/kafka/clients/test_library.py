@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rebalance_sim.kafka.clients import JAVA, LIBRARIES
-from rebalance_sim.kafka.clients.library import ClientLibrary, LibraryAssignor
+from rebalance_sim.kafka.clients.library import REBALANCE_TIMEOUT, ClientLibrary, LibraryAssignor
 
 PAGE = Path(__file__).parents[3] / "docs" / "other-libraries.md"
 WITH_AN_INVENTED_LIBRARY = """
@@ -144,6 +144,7 @@ def test_records_hold_together(library: ClientLibrary) -> None:
     assert releases == sorted(releases)
     assert releases[0] == (0,)
     assert library.name == JAVA or all(library.assignor(protocol) for protocol in library.protocols_of((99,)))
+    assert library.settings.keys() <= LIBRARIES[JAVA].settings.keys() | {REBALANCE_TIMEOUT}
     for rules in library.strategies.values():
         assert callable(getattr(import_module(rules.module), rules.function))
 
