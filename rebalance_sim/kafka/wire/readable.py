@@ -7,11 +7,13 @@ fields.
 import base64
 import struct
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 INT16, INT32 = struct.Struct(">h"), struct.Struct(">i")
 SMALLEST_STRING = 2
 """Bytes of an empty string in versions that are not flexible."""
 LONGEST_STRING = 0x7FFF
+_Structure = TypeVar("_Structure")
 _INT8, _INT64 = struct.Struct(">b"), struct.Struct(">q")
 _UUID_BYTES = 16
 _MOST_VARINT_BITS = 28
@@ -188,3 +190,21 @@ class Readable:
             raise self.error(field, f"{length} bytes expected", start, f", {self.left} are left")
         self._position = end
         return start
+
+
+def structure(
+    of: Callable[..., _Structure], **fields: Callable[[Readable, str], object]
+) -> Callable[[Readable, int], _Structure]:
+    r"""Return the function that reads a structure of these fields, which all versions have, and skips tagged ones.
+
+    >>> read = structure(complex, real=Readable.int8, imag=Readable.int8)
+    >>> read(Readable(b"\1\2", "number"), 0)
+    (1+2j)
+    """
+
+    def read(reader: Readable, _: int) -> _Structure:
+        values = [read_field(reader, name) for name, read_field in fields.items()]
+        reader.tagged_fields()
+        return of(*values)
+
+    return read
