@@ -28,6 +28,7 @@ from rebalance_sim.kafka.groups import (
     topics_by_name,
 )
 from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.priority_queue import PriorityQueue, heapify, sift_down
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32
 from rebalance_sim.releases import KafkaVersion
 
@@ -164,26 +165,13 @@ def _returned_stale(claims: _Claims, held: Ints32) -> bool:
 @kernel
 def _assign_free(owners: Ints32, held: Ints32) -> None:
     """Give each free partition to the member at the top of a heap by number of partitions (``membersByPartitions``)."""
-    heap = np.arange(len(held)).astype(np.int32)
-    for node in range(len(heap) // 2 - 1, -1, -1):
-        _sift_down(heap, held, node)
+    heap = PriorityQueue(held.astype(np.int64), np.arange(len(held)).astype(np.int32), np.full(1, len(held), np.int64))
+    heapify(heap)
     for partition in range(len(owners)):
         if owners[partition] == _NOBODY:
-            owners[partition] = heap[0]
-            held[heap[0]] += 1
-            _sift_down(heap, held, 0)
-
-
-@kernel
-def _sift_down(heap: Ints32, held: Ints32, node: int) -> None:
-    while 2 * node + 1 < len(heap):
-        child = 2 * node + 1
-        if child + 1 < len(heap) and held[heap[child + 1]] < held[heap[child]]:
-            child += 1
-        if held[heap[node]] <= held[heap[child]]:
-            return
-        heap[node], heap[child] = heap[child], heap[node]
-        node = child
+            owner = owners[partition] = heap.values[0]
+            held[owner] += 1
+            sift_down(heap, 0, held[owner], owner)
 
 
 @kernel
