@@ -92,6 +92,11 @@ def decode_subscriptions(sent: Strings) -> SentSubscriptions:
     numbers, firsts_of_names = _number(data, all_names)
     # Malformed subscriptions name the topics of one more list, which is empty.
     of_members[malformed] = len(firsts)
+    has_user_data, is_version_0 = np.zeros(len(malformed), np.bool_), np.zeros(len(malformed), np.bool_)
+    versions = sent.offsets[:-1][~malformed]
+    # The length of user data is not negative, and both bytes of the version are 0.
+    has_user_data[~malformed] = data[topics.ends[~malformed]] < 0x80
+    is_version_0[~malformed] = (data[versions] | data[versions + 1]) == 0
     return SentSubscriptions(
         malformed,
         Subscriptions(of_members, np.append(offsets, n), numbers[:n]),
@@ -99,8 +104,8 @@ def decode_subscriptions(sent: Strings) -> SentSubscriptions:
         rest.generations,
         rest.racks.copied(data),
         all_names.take(firsts_of_names).copied(data),
-        _have_user_data(data, topics.ends, ~malformed),
-        _are_of_version_0(sent, ~malformed),
+        has_user_data,
+        is_version_0,
     )
 
 
@@ -130,22 +135,6 @@ def _find_topics(sent: Strings) -> _Spans:
         if end != _MALFORMED:
             starts[m], ends[m] = sent.offsets[m] + _INT16, end
     return _Spans(starts, ends)
-
-
-@kernel
-def _have_user_data(data: Bytes, ends_of_topics: Ints, chosen: Flags) -> Flags:
-    found = np.zeros(len(chosen), np.bool_)
-    for m in range(len(chosen)):
-        found[m] = chosen[m] and _int32(data, ends_of_topics[m]) >= 0
-    return found
-
-
-@kernel
-def _are_of_version_0(sent: Strings, chosen: Flags) -> Flags:
-    found = np.zeros(len(chosen), np.bool_)
-    for m in range(len(chosen)):
-        found[m] = chosen[m] and _int16(sent.data, sent.offsets[m]) == 0
-    return found
 
 
 @kernel_in_place
