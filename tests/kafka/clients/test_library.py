@@ -15,7 +15,7 @@ from rebalance_sim.kafka.clients.library import REBALANCE_TIMEOUT, ClientLibrary
 PAGE = Path(__file__).parents[3] / "docs" / "other-libraries.md"
 WITH_AN_INVENTED_LIBRARY = """
 import contextlib, io, json
-from rebalance_sim.kafka.clients import LIBRARIES
+from rebalance_sim.kafka.clients import LIBRARIES, refused_by_default
 from rebalance_sim.kafka.clients.library import *
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import *
@@ -58,7 +58,6 @@ from rebalance_sim.kafka.assignors.by_library import *
 from rebalance_sim.kafka.assignors.resolved import Assignors
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.clients.assumed_protocols import Offer, offered_protocols
-from rebalance_sim.kafka.clients.default_protocols import refused_by_default
 from rebalance_sim.kafka.clients.recognition import Signs, recognize
 from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.migration import MigratingGroup, migration
