@@ -63,15 +63,9 @@ def assign_by_load(group: StreamsGroup, is_stateful: Flags, standby_replicas: in
 def _new_queues(group: StreamsGroup, is_stateful: Flags, standby_replicas: int) -> _Queues:
     members, active, processes = len(group.members), int(group.first_task[-1]), len(group.processes)
     total = active + stateful_tasks(group, is_stateful) * standby_replicas
-    quotas = np.empty(6, np.int64)
-    quotas[_ACTIVE + _TASKS], quotas[_ALL + _TASKS] = active, total
-    quotas[_ACTIVE + _MEMBERS], quotas[_ALL + _MEMBERS] = members, members
-    quotas[_ACTIVE + _QUOTA], quotas[_ALL + _QUOTA] = (
-        tasks_per_member(active, members),
-        tasks_per_member(total, members),
-    )
+    of_active, of_all = tasks_per_member(active, members), tasks_per_member(total, members)
     return _Queues(
-        quotas,
+        np.array([active, members, of_active, total, members, of_all], np.int64),
         PriorityQueue(np.empty(processes, np.float64), np.empty(processes, np.int32), np.zeros(1, np.int64)),
         PriorityQueue(np.empty(members, np.int64), np.empty(members, np.int32), np.zeros(processes, np.int64)),
         np.zeros(processes, np.bool_),
