@@ -27,6 +27,10 @@ REBALANCE_TIMEOUT = "rebalance.timeout.ms"
 """Kafka's names of the settings of consumers that groups depend on.
 
 The last is a field of JoinGroup, for which Java's consumers send ``max.poll.interval.ms``."""
+SETTINGS = (*(ASSIGNORS, INSTANCE_ID, PROTOCOL, REMOTE_ASSIGNOR), *(SESSION_TIMEOUT, HEARTBEAT_INTERVAL, POLL_INTERVAL))
+"""Settings that libraries have which name them as Kafka does."""
+OF_CLASSIC_PROTOCOL = (ASSIGNORS, SESSION_TIMEOUT, HEARTBEAT_INTERVAL)
+"""Settings that the coordinator decides for members that use the consumer protocol (KIP-848)."""
 
 
 @dataclass(frozen=True)

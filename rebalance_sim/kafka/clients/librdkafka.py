@@ -6,14 +6,9 @@ Sources: ``rdkafka_conf.c``, ``rdkafka_assignor.c``, ``rdkafka_msg.c``.
 from typing import TYPE_CHECKING
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    HEARTBEAT_INTERVAL,
-    INSTANCE_ID,
-    POLL_INTERVAL,
-    PROTOCOL,
+    OF_CLASSIC_PROTOCOL,
     RANGES_BY_MEMBER_ID,
-    REMOTE_ASSIGNOR,
-    SESSION_TIMEOUT,
+    SETTINGS,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -55,13 +50,7 @@ LIBRARY = ClientLibrary(
     client_ids="rdkafka",
     default_protocols=(((0,), ("range", "roundrobin")),),
     subscriptions=Subscriptions((3,), _could_be, _is_rare),
-    settings={
-        name: name
-        for name in (
-            *(ASSIGNORS, INSTANCE_ID, PROTOCOL, REMOTE_ASSIGNOR),
-            *(SESSION_TIMEOUT, HEARTBEAT_INTERVAL, POLL_INTERVAL),
-        )
-    },
+    settings={name: name for name in SETTINGS},
     assignors=(
         LibraryAssignor(
             "range",
@@ -97,7 +86,7 @@ LIBRARY = ClientLibrary(
     ),
     # Early access since 2.4.
     consumer_protocol_since=(2, 12),
-    rejected_beside_protocol=(ASSIGNORS, SESSION_TIMEOUT, HEARTBEAT_INTERVAL),
+    rejected_beside_protocol=OF_CLASSIC_PROTOCOL,
     # It refuses such a list: "online migration between assignors with different protocol types is not supported".
     mixes_assignors=False,
     partitioners=(

@@ -43,7 +43,9 @@ def assign_range(groups: Groups, topics: TopicArrays, _: KafkaVersion) -> Assign
     in_order = sorted_order(groups, any_order(groups), static_members_first=False)
     by_topic = subscribers(groups, in_order, in_order, len(topics.partitions), count_repeats=True)
     lists = assign_ranges(len(in_order), topics, by_topic, topics_by_name(topics, by_topic))
-    return without_unknown_topics(groups, without_failures(groups, lists), name_unknown_topics(groups, topics))
+    return without_unknown_topics(
+        groups, without_failures(groups, lists), name_unknown_topics(groups, topics, only_leaders=False)
+    )
 
 
 def assign_roundrobin(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:

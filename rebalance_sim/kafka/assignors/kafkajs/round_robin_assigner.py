@@ -3,31 +3,17 @@
 JavaScript sorts member ids by UTF-16, as Java does.
 """
 
-import numpy as np
-
 from rebalance_sim.kafka.assignors.steps.failures import without_undetermined
-from rebalance_sim.kafka.assignors.steps.leaders_topics import assign_leaders_topics, leaders_topics
+from rebalance_sim.kafka.assignors.steps.leaders_topics import assign_leaders_topics
 from rebalance_sim.kafka.assignors.steps.metadata_order import decides_for_leaders_topics
-from rebalance_sim.kafka.groups import (
-    AssignmentOutcome,
-    Assignments,
-    Groups,
-    TopicArrays,
-    any_order,
-    append_partition,
-    empty_lists,
-    sorted_order,
-    without_failures,
-)
-from rebalance_sim.kafka.runtime.kernel import kernel
-from rebalance_sim.kafka.runtime.strings import Ints32
+from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays, any_order, sorted_order, without_failures
 from rebalance_sim.releases import KafkaVersion
 
 
 def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch; groups in which the brokers' order decides are UNDETERMINED."""
     in_turn = sorted_order(groups, any_order(groups), static_members_first=False)
-    outcome = without_failures(groups, assign_leaders_topics(groups, in_turn, topics))
+    outcome = without_failures(groups, assign_leaders_topics(groups, in_turn, topics, each_alone=False))
     unknown = decides_for_leaders_topics(groups, topics, version.partition_order.certain)
     return without_undetermined(groups, outcome, unknown)
 
@@ -39,22 +25,4 @@ def assign_before_1_13(groups: Groups, topics: TopicArrays, _: KafkaVersion) -> 
     (pull request 635).
     """
     in_turn = sorted_order(groups, any_order(groups), static_members_first=False)
-    return without_failures(groups, _assign_every_topic(groups, in_turn, topics))
-
-
-@kernel
-def _assign_every_topic(groups: Groups, in_turn: Ints32, topics: TopicArrays) -> Assignments:
-    firsts, named = leaders_topics(groups, topics)
-    sizes = np.zeros(len(in_turn) + 1, np.int32)
-    for g in range(len(groups.members) - 1):
-        start, count = groups.members[g], groups.members[g + 1] - groups.members[g]
-        for topic in named[firsts[g] : firsts[g + 1]]:
-            for i in range(count):
-                sizes[in_turn[start + i] + 1] += (topics.partitions[topic] - i + count - 1) // count
-    lists, cursor = empty_lists(sizes)
-    for g in range(len(groups.members) - 1):
-        start, count = groups.members[g], groups.members[g + 1] - groups.members[g]
-        for topic in named[firsts[g] : firsts[g + 1]]:
-            for partition in range(topics.partitions[topic]):
-                append_partition(lists, cursor, in_turn[start + partition % count], topic, partition)
-    return lists
+    return without_failures(groups, assign_leaders_topics(groups, in_turn, topics, each_alone=True))

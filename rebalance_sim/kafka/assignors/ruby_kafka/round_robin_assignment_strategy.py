@@ -13,7 +13,6 @@ A topic that does not exist raises UnknownTopicOrPartition in the leader.
 import numpy as np
 
 from rebalance_sim.kafka.assignors.steps.failures import (
-    leaders_name_unknown_topics,
     name_unknown_topics,
     without_undetermined,
     without_unknown_topics,
@@ -45,7 +44,7 @@ def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Assign
     unlisted = decides_among_subscribers(by_topic, topics, version.partition_order.certain)
     unsorted = _are_sorted_anew(by_topic, order) & decides_among_subscribers(by_topic, topics, 1)
     outcome = without_undetermined(groups, without_failures(groups, lists), unlisted | unsorted)
-    return without_unknown_topics(groups, outcome, name_unknown_topics(groups, topics))
+    return without_unknown_topics(groups, outcome, name_unknown_topics(groups, topics, only_leaders=False))
 
 
 def assign_before_1_4(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
@@ -56,7 +55,7 @@ def assign_before_1_4(groups: Groups, topics: TopicArrays, version: KafkaVersion
     """
     unlisted = decides_for_leaders_topics(groups, topics, version.partition_order.certain)
     outcome = without_undetermined(groups, assign_in_response_order(groups, topics, version), unlisted)
-    return without_unknown_topics(groups, outcome, leaders_name_unknown_topics(groups, topics))
+    return without_unknown_topics(groups, outcome, name_unknown_topics(groups, topics, only_leaders=True))
 
 
 @kernel
