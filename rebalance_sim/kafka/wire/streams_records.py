@@ -191,7 +191,7 @@ def _task_ids(reader: Readable, field: str) -> TaskIds:
 
 
 def _nullable_int32s(reader: Readable) -> tuple[int, ...]:
-    count = reader.nullable_size("assignment_epochs", INT32.size)
+    count = reader.size("assignment_epochs", INT32.size, nullable=True)
     return tuple(reader.int32("assignment_epochs") for _ in range(count))
 
 
@@ -209,7 +209,7 @@ def _pairs(reader: Readable, field: str) -> tuple[KeyValue, ...]:
 
 
 def _nullable_pairs(reader: Readable, field: str) -> tuple[KeyValue, ...]:
-    return tuple(_pair(reader, field) for _ in range(reader.nullable_size(field, 1)))
+    return tuple(_pair(reader, field) for _ in range(reader.size(field, 1, nullable=True)))
 
 
 def _pair(reader: Readable, field: str) -> KeyValue:
