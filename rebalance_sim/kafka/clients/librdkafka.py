@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
 
 _RANGE = "rebalance_sim.kafka.assignors.librdkafka.rdkafka_range_assignor"
-_ROUNDROBIN_BEFORE_1_5_3 = "rebalance_sim.kafka.assignors.librdkafka.rdkafka_roundrobin_assignor_before_1_5_3"
+_ROUNDROBIN = "rebalance_sim.kafka.assignors.librdkafka.rdkafka_roundrobin_assignor"
 _GENERATION_BYTES = 4
 
 
@@ -65,12 +65,12 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "roundrobin",
             "librdkafka-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.librdkafka.rdkafka_roundrobin_assignor"),
+            Rules(_ROUNDROBIN),
             earlier=(
-                Earlier((1, 3), "librdkafka-1.2-roundrobin", Rules(_ROUNDROBIN_BEFORE_1_5_3, "assign_1_2")),
-                Earlier((1, 5), "librdkafka-1.4-roundrobin", Rules(_ROUNDROBIN_BEFORE_1_5_3, "assign_1_4")),
-                Earlier((1, 5, 2), "librdkafka-1.5.0-roundrobin", Rules(_ROUNDROBIN_BEFORE_1_5_3, "assign_1_5_0")),
-                Earlier((1, 5, 3), "librdkafka-1.5.2-roundrobin", Rules(_ROUNDROBIN_BEFORE_1_5_3, "assign_1_5_2")),
+                Earlier((1, 3), "librdkafka-1.2-roundrobin", Rules(_ROUNDROBIN, "assign_1_2")),
+                Earlier((1, 5), "librdkafka-1.4-roundrobin", Rules(_ROUNDROBIN, "assign_1_4")),
+                Earlier((1, 5, 2), "librdkafka-1.5.0-roundrobin", Rules(_ROUNDROBIN, "assign_1_5_0")),
+                Earlier((1, 5, 3), "librdkafka-1.5.2-roundrobin", Rules(_ROUNDROBIN, "assign_1_5_2")),
             ),
         ),
         LibraryAssignor(

@@ -21,7 +21,7 @@ from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPart
 if TYPE_CHECKING:
     from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
 
-_HASH_ORDER = "rebalance_sim.kafka.assignors.sarama.balance_strategies_by_hash"
+_RULES = "rebalance_sim.kafka.assignors.sarama.balance_strategies"
 _GO_MAP = "it visits a map of Go in a random order"
 
 
@@ -53,14 +53,14 @@ LIBRARY = ClientLibrary(
             "range",
             "sarama-range",
             RANGES_BY_MEMBER_ID,
-            earlier=(Earlier((1, 34, 1), "sarama-1.27-range", Rules(_HASH_ORDER, "assign_range")),),
+            earlier=(Earlier((1, 34, 1), "sarama-1.27-range", Rules(_RULES, "assign_range_before_1_34_1")),),
             configured_as="sarama.NewBalanceStrategyRange()",
         ),
         LibraryAssignor(
             "roundrobin",
             "sarama-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.sarama.balance_strategy_round_robin"),
-            earlier=(Earlier((1, 28), "sarama-1.27-roundrobin", Rules(_HASH_ORDER, "assign_roundrobin")),),
+            Rules(_RULES, "assign_roundrobin"),
+            earlier=(Earlier((1, 28), "sarama-1.27-roundrobin", Rules(_RULES, "assign_roundrobin_before_1_28")),),
             configured_as="sarama.NewBalanceStrategyRoundRobin()",
         ),
         LibraryAssignor(
