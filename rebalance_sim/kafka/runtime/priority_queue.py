@@ -44,8 +44,9 @@ def offer(queue: PriorityQueue, key: float, value: int) -> None:
 @inner_kernel
 def poll(queue: PriorityQueue) -> int:
     """Remove the first value and return it (``poll``); the queue must not be empty."""
-    first = queue.values[0]
-    remove_at(queue, 0)
+    first, last = queue.values[0], queue.size[0] - 1
+    queue.size[0] = last
+    sift_down(queue, 0, queue.keys[last], queue.values[last])
     return int(first)
 
 
