@@ -37,40 +37,28 @@ UNKNOWN_RACK = -2
 class AssignmentFailure(IntEnum):
     """The failure of an assignor for a group; NONE if it returns an assignment."""
 
-    NONE = 0
-    NULL_POINTER = 1
-    ILLEGAL_STATE = 2
-    NO_SUCH_ELEMENT = 3
-    NEVER_RETURNS = 4
-    ARRAY_INDEX = 5
-    PARTITION_ASSIGNOR = 6
-    KEY_ERROR = 7
-    UNDETERMINED = 8
-    """The assignment depends on an order that is random or unknown, so that none is predicted."""
-    UNKNOWN_TOPIC = 9
-    """The leader's library fails because a topic that it has to assign does not exist."""
-    TASK_ASSIGNOR = 10
+    message: str
+    """The failure as the error of its group."""
+
+    def __new__(cls, number: int, message: str = "") -> "AssignmentFailure":
+        """Return a failure that is its number."""
+        failure = int.__new__(cls, number)
+        failure._value_, failure.message = number, message
+        return failure
+
+    NONE = 0, "Kafka's assignor assigns"
+    NULL_POINTER = 1, "Kafka's assignor throws NullPointerException"
+    ILLEGAL_STATE = 2, "Kafka's assignor throws IllegalStateException"
+    NO_SUCH_ELEMENT = 3, "Kafka's assignor throws NoSuchElementException"
+    NEVER_RETURNS = 4, "Kafka's assignor never returns"
+    ARRAY_INDEX = 5, "Kafka's assignor throws ArrayIndexOutOfBoundsException"
+    PARTITION_ASSIGNOR = 6, "Kafka's assignor throws PartitionAssignorException"
+    KEY_ERROR = 7, "kafka-python's assignor raises KeyError"
+    UNDETERMINED = 8, "the assignment depends on an order that is random or unknown"
+    """None is predicted."""
+    UNKNOWN_TOPIC = 9, "a topic that the leader has to assign does not exist, and its library fails"
+    TASK_ASSIGNOR = 10, "Kafka's assignor throws TaskAssignorException"
     """The task assignor of a streams group has no member for a task."""
-
-    @property
-    def message(self) -> str:
-        """Return the failure as the error of its group."""
-        return _MESSAGES[self]
-
-
-_MESSAGES = {
-    AssignmentFailure.NONE: "Kafka's assignor assigns",
-    AssignmentFailure.NULL_POINTER: "Kafka's assignor throws NullPointerException",
-    AssignmentFailure.ILLEGAL_STATE: "Kafka's assignor throws IllegalStateException",
-    AssignmentFailure.NO_SUCH_ELEMENT: "Kafka's assignor throws NoSuchElementException",
-    AssignmentFailure.NEVER_RETURNS: "Kafka's assignor never returns",
-    AssignmentFailure.ARRAY_INDEX: "Kafka's assignor throws ArrayIndexOutOfBoundsException",
-    AssignmentFailure.PARTITION_ASSIGNOR: "Kafka's assignor throws PartitionAssignorException",
-    AssignmentFailure.KEY_ERROR: "kafka-python's assignor raises KeyError",
-    AssignmentFailure.UNDETERMINED: "the assignment depends on an order that is random or unknown",
-    AssignmentFailure.UNKNOWN_TOPIC: "a topic that the leader has to assign does not exist, and its library fails",
-    AssignmentFailure.TASK_ASSIGNOR: "Kafka's assignor throws TaskAssignorException",
-}
 
 
 class TopicArrays(NamedTuple):

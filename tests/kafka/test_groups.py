@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
+from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS, find_assignor
 from rebalance_sim.kafka.groups import (
     any_order,
     groups_with_repeated_members,
@@ -15,6 +15,7 @@ from rebalance_sim.kafka.groups import (
     subscribers,
 )
 from rebalance_sim.kafka.runtime.strings import Strings
+from rebalance_sim.releases import kafka_version
 from tests.support.arrays import offsets
 from tests.support.batches import Batch
 from tests.support.examples import examples
@@ -74,8 +75,9 @@ def test_repeated_member_ids_are_found(batch: list[list[str]]) -> None:
     assert found.tolist() == [len(set(group)) < len(group) for group in batch]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("strategy", ["range", "roundrobin"])
-def test_an_empty_batch_is_empty(strategy: str, version: str) -> None:
-    assert np.array_equal(offsets([]), [0])
-    assert Batch([]).assign(version, strategy) == []
+@pytest.mark.parametrize("strategy", KNOWN_ASSIGNORS)
+def test_a_group_without_members_has_no_assignment(strategy: str) -> None:
+    for version in VERSIONS:
+        if find_assignor(strategy, kafka_version(version)) is not None:
+            assert Batch([]).assign(version, strategy) == []
+            assert Batch([Group((), Cluster({"t": 1}))]).assign(version, strategy) == [{}]

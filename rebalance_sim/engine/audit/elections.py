@@ -16,8 +16,7 @@ from rebalance_sim.engine.audit.finding import Finding, Harm, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, Row, client_of, records_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.assignors.by_library import is_readable_for_java, offers
-from rebalance_sim.kafka.clients import JAVA, LIBRARIES
-from rebalance_sim.kafka.clients.default_protocols import refused_by_default
+from rebalance_sim.kafka.clients import JAVA, LIBRARIES, refused_by_default
 from rebalance_sim.kafka.clients.library import ASSIGNORS, PROTOCOL, REMOTE_ASSIGNOR
 from rebalance_sim.kafka.coordinator.group_types import UNSUPPORTED_VERSION
 from rebalance_sim.kafka.group_kinds import GroupKind

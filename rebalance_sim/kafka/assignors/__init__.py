@@ -1,7 +1,7 @@
 """All partition assignors, by name.
 
-``java`` and ``sticky`` have the Java client's, ``server`` the coordinator's (KIP-848, KIP-932), and every other client
-library has a folder of its own, with modules named after the library's classes or files; rules that several of them
+``java`` and ``sticky`` have the Java client's, ``server`` the coordinator's (KIP-848, KIP-932), and other client
+libraries have folders of their own, with modules named after the library's classes or files; rules that several of them
 follow are in ``steps``. To add an assignor of another library, add its rules to the library's folder and name them in
 its record (``rebalance_sim.kafka.clients``).
 """
@@ -13,7 +13,7 @@ from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.assignors.java import range_assignor, round_robin_assignor
 from rebalance_sim.kafka.assignors.server import server_range, simple
 from rebalance_sim.kafka.assignors.server import uniform as server_uniform
-from rebalance_sim.kafka.assignors.sticky import cooperative_sticky_assignor, sticky_assignor
+from rebalance_sim.kafka.assignors.sticky.sticky_assignors import assign_cooperative_sticky, assign_sticky
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
@@ -45,9 +45,9 @@ class Assignor:
 ASSIGNORS = {
     "range": Assignor(range_assignor.assign),
     "roundrobin": Assignor(round_robin_assignor.assign),
-    "sticky": Assignor(sticky_assignor.assign, remembers=_always),
+    "sticky": Assignor(assign_sticky, remembers=_always),
     "cooperative-sticky": Assignor(
-        cooperative_sticky_assignor.assign, remembers=_always, protocol=RebalanceProtocol.COOPERATIVE
+        assign_cooperative_sticky, remembers=_always, protocol=RebalanceProtocol.COOPERATIVE
     ),
     "server-range": Assignor(
         server_range.assign, remembers=server_range.remembers, protocol=RebalanceProtocol.RECONCILIATION

@@ -4,17 +4,11 @@ Sources: ``coordinator/assignors``, ``client.py``, ``partitioner.py``.
 """
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    HEARTBEAT_INTERVAL,
-    INSTANCE_ID,
-    POLL_INTERVAL,
-    POLL_RECORDS,
-    REBALANCE_TIMEOUT,
+    IN_TURN_BY_MEMBER_ID,
+    RANGES_BY_MEMBER_ID,
     RELEASE_PATTERN,
-    SESSION_TIMEOUT,
     ClientLibrary,
     LibraryAssignor,
-    Rules,
     Subscriptions,
     has_empty_user_data,
 )
@@ -28,26 +22,18 @@ LIBRARY = ClientLibrary(
     subscriptions=Subscriptions((0,), has_empty_user_data),
     # The first takes classes, instead of names.
     settings={
-        ASSIGNORS: "partition_assignment_strategy",
-        INSTANCE_ID: "group_instance_id",
-        SESSION_TIMEOUT: "session_timeout_ms",
-        HEARTBEAT_INTERVAL: "heartbeat_interval_ms",
-        POLL_INTERVAL: "max_poll_interval_ms",
-        POLL_RECORDS: "max_poll_records",
-        REBALANCE_TIMEOUT: "rebalance_timeout_ms",
+        "partition.assignment.strategy": "partition_assignment_strategy",
+        "group.instance.id": "group_instance_id",
+        "session.timeout.ms": "session_timeout_ms",
+        "heartbeat.interval.ms": "heartbeat_interval_ms",
+        "max.poll.interval.ms": "max_poll_interval_ms",
+        "max.poll.records": "max_poll_records",
+        "rebalance.timeout.ms": "rebalance_timeout_ms",
     },
     assignors=(
+        LibraryAssignor("range", "aiokafka-range", RANGES_BY_MEMBER_ID, configured_as="RangePartitionAssignor"),
         LibraryAssignor(
-            "range",
-            "aiokafka-range",
-            Rules("rebalance_sim.kafka.assignors.aiokafka.range_partition_assignor"),
-            configured_as="RangePartitionAssignor",
-        ),
-        LibraryAssignor(
-            "roundrobin",
-            "aiokafka-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.aiokafka.round_robin_partition_assignor"),
-            configured_as="RoundRobinPartitionAssignor",
+            "roundrobin", "aiokafka-roundrobin", IN_TURN_BY_MEMBER_ID, configured_as="RoundRobinPartitionAssignor"
         ),
         LibraryAssignor(
             "sticky",

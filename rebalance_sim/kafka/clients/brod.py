@@ -4,12 +4,7 @@ Sources: ``brod_group_coordinator.erl``; ``brod_utils:make_part_fun``.
 """
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    HEARTBEAT_INTERVAL,
-    INSTANCE_ID,
-    REBALANCE_TIMEOUT,
     SECONDS,
-    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -30,11 +25,11 @@ LIBRARY = ClientLibrary(
     subscriptions=Subscriptions((0,), has_empty_user_data),
     # Under callback_implemented, the only other value of the first, a function of the user's own assigns.
     settings={
-        ASSIGNORS: "partition_assignment_strategy",
-        INSTANCE_ID: "group_instance_id",
-        SESSION_TIMEOUT: "session_timeout_seconds",
-        HEARTBEAT_INTERVAL: "heartbeat_rate_seconds",
-        REBALANCE_TIMEOUT: "rebalance_timeout_seconds",
+        "partition.assignment.strategy": "partition_assignment_strategy",
+        "group.instance.id": "group_instance_id",
+        "session.timeout.ms": "session_timeout_seconds",
+        "heartbeat.interval.ms": "heartbeat_rate_seconds",
+        "rebalance.timeout.ms": "rebalance_timeout_seconds",
     },
     durations=SECONDS,
     static_members_since=(4, 6),

@@ -6,13 +6,7 @@ Sources: ``pkg/kgo/config.go``, ``group_balancer.go``, ``consumer_group_848.go``
 from typing import TYPE_CHECKING
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
     GO_SECONDS,
-    HEARTBEAT_INTERVAL,
-    INSTANCE_ID,
-    PROTOCOL,
-    REBALANCE_TIMEOUT,
-    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -26,7 +20,8 @@ from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, Unkeye
 if TYPE_CHECKING:
     from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
 
-_BEFORE_1_21_4 = "rebalance_sim.kafka.assignors.franz_go.sticky_balancers_before_1_21_4"
+_BYTE_ORDER = "rebalance_sim.kafka.assignors.steps.byte_order"
+_STICKY = "rebalance_sim.kafka.assignors.franz_go.sticky_balancer"
 _SINCE_1_0 = Since((1, 0), "no earlier release was compared")
 _NO_PARTITIONS = bytes(4)
 """The start of sticky user data without partitions."""
@@ -54,42 +49,43 @@ LIBRARY = ClientLibrary(
     default_protocols=(((0,), ("cooperative-sticky",)),),
     subscriptions=Subscriptions((3,), _could_be),
     settings={
-        ASSIGNORS: "kgo.Balancers",
-        INSTANCE_ID: "kgo.InstanceID",
+        "partition.assignment.strategy": "kgo.Balancers",
+        "group.instance.id": "kgo.InstanceID",
         # Before 1.22, a value of the client's context.
-        PROTOCOL: "kgo.ServerSideBalancer",
-        SESSION_TIMEOUT: "kgo.SessionTimeout",
-        HEARTBEAT_INTERVAL: "kgo.HeartbeatInterval",
-        REBALANCE_TIMEOUT: "kgo.RebalanceTimeout",
+        "group.protocol": "kgo.ServerSideBalancer",
+        "session.timeout.ms": "kgo.SessionTimeout",
+        "heartbeat.interval.ms": "kgo.HeartbeatInterval",
+        "rebalance.timeout.ms": "kgo.RebalanceTimeout",
     },
     durations=GO_SECONDS,
     # CooperativeStickyBalancer: "once a group is entirely on cooperative rebalancing, it cannot go back".
     returns_to_eager=False,
     assignors=(
+        # Java's, without racks, which count only for a leader with BalanceRacks: no source shows that.
         LibraryAssignor(
             "range",
             "franz-go-range",
-            Rules("rebalance_sim.kafka.assignors.franz_go.range_balancer"),
+            Rules(_BYTE_ORDER, "assign_ranges_static_first"),
             since=_SINCE_1_0,
             configured_as="kgo.RangeBalancer()",
         ),
         LibraryAssignor(
             "roundrobin",
             "franz-go-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.franz_go.round_robin_balancer"),
+            Rules(_BYTE_ORDER, "assign_in_turn_static_first"),
             since=_SINCE_1_0,
             configured_as="kgo.RoundRobinBalancer()",
         ),
         LibraryAssignor(
             "sticky",
             "franz-go-sticky",
-            Rules("rebalance_sim.kafka.assignors.franz_go.sticky_balancer"),
+            Rules(_STICKY, "assign_sticky"),
             guarantee=Guarantee.MOST_BALANCED,
             earlier=(
                 Earlier(
                     (1, 21, 4),
                     "franz-go-1.21.3-sticky",
-                    Rules(_BEFORE_1_21_4, "assign_sticky"),
+                    Rules(_STICKY, "assign_sticky_before_1_21_4"),
                     guarantee=Guarantee.MOST_BALANCED,
                 ),
             ),
@@ -102,13 +98,13 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "cooperative-sticky",
             "franz-go-cooperative-sticky",
-            Rules("rebalance_sim.kafka.assignors.franz_go.cooperative_sticky_balancer"),
+            Rules(_STICKY, "assign_cooperative_sticky"),
             guarantee=Guarantee.MOST_BALANCED,
             earlier=(
                 Earlier(
                     (1, 21, 4),
                     "franz-go-1.21.3-cooperative-sticky",
-                    Rules(_BEFORE_1_21_4, "assign_cooperative_sticky"),
+                    Rules(_STICKY, "assign_cooperative_sticky_before_1_21_4"),
                     guarantee=Guarantee.MOST_BALANCED,
                 ),
             ),

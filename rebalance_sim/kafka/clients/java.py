@@ -8,14 +8,9 @@ Kafka Streams' ``WindowedStreamPartitioner``.
 from typing import TYPE_CHECKING
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    HEARTBEAT_INTERVAL,
-    INSTANCE_ID,
-    POLL_INTERVAL,
+    OF_CLASSIC_PROTOCOL,
     POLL_RECORDS,
-    PROTOCOL,
-    REMOTE_ASSIGNOR,
-    SESSION_TIMEOUT,
+    SETTINGS,
     ClientLibrary,
     Subscriptions,
 )
@@ -76,13 +71,7 @@ LIBRARY = ClientLibrary(
     default_protocols=(((0,), ("range",)), ((3, 0), ("range", "cooperative-sticky"))),
     # KIP-429: 1 in 2.4 to 3.3. KIP-792: 2 in 3.4. KIP-881: 3 since 3.5.
     subscriptions=Subscriptions((0, 1, 2, 3), _could_be, _is_rare),
-    settings={
-        name: name
-        for name in (
-            *(ASSIGNORS, INSTANCE_ID, PROTOCOL, REMOTE_ASSIGNOR),
-            *(SESSION_TIMEOUT, HEARTBEAT_INTERVAL, POLL_INTERVAL, POLL_RECORDS),
-        )
-    },
+    settings={name: name for name in (*SETTINGS, POLL_RECORDS)},
     configured_assignors={
         protocol: f"org.apache.kafka.clients.consumer.{name}Assignor"
         for protocol, name in {
@@ -96,7 +85,7 @@ LIBRARY = ClientLibrary(
     protocol_types=("connect",),
     # Early access in 3.7 to 3.9.
     consumer_protocol_since=(4, 0),
-    rejected_beside_protocol=(ASSIGNORS, SESSION_TIMEOUT, HEARTBEAT_INTERVAL),
+    rejected_beside_protocol=OF_CLASSIC_PROTOCOL,
     partitioners=(
         Client("java-2.3", KeyHash.MURMUR2, Unkeyed.JAVA_ROUND_ROBIN),
         Client("java-2.4", KeyHash.MURMUR2, Unkeyed.STICKY_UNTIL_NEW_BATCH),

@@ -3,19 +3,11 @@
 Sources: ``consumergroup.go``, ``dialer.go``, ``groupbalancer.go``, ``balancer.go``.
 """
 
-from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    GO_SECONDS,
-    HEARTBEAT_INTERVAL,
-    REBALANCE_TIMEOUT,
-    SESSION_TIMEOUT,
-    ClientLibrary,
-    LibraryAssignor,
-    Rules,
-    Subscriptions,
-)
+from rebalance_sim.kafka.clients.library import GO_SECONDS, ClientLibrary, LibraryAssignor, Rules, Subscriptions
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
+
+_RULES = "rebalance_sim.kafka.assignors.kafka_go.group_balancers"
 
 LIBRARY = ClientLibrary(
     "kafka-go",
@@ -24,17 +16,17 @@ LIBRARY = ClientLibrary(
     default_protocols=(((0,), ("range", "roundrobin")),),
     subscriptions=Subscriptions((1,), end_early=True),
     settings={
-        ASSIGNORS: "GroupBalancers",
-        SESSION_TIMEOUT: "SessionTimeout",
-        HEARTBEAT_INTERVAL: "HeartbeatInterval",
-        REBALANCE_TIMEOUT: "RebalanceTimeout",
+        "partition.assignment.strategy": "GroupBalancers",
+        "session.timeout.ms": "SessionTimeout",
+        "heartbeat.interval.ms": "HeartbeatInterval",
+        "rebalance.timeout.ms": "RebalanceTimeout",
     },
     durations=GO_SECONDS,
     assignors=(
         LibraryAssignor(
             "range",
             "kafka-go-range",
-            Rules("rebalance_sim.kafka.assignors.kafka_go.range_group_balancer"),
+            Rules(_RULES, "assign_range"),
             guarantee=Guarantee.BALANCED_TOPICS,
             in_brokers_order=True,
             configured_as="kafka.RangeGroupBalancer{}",
@@ -42,7 +34,7 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "roundrobin",
             "kafka-go-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.kafka_go.round_robin_group_balancer"),
+            Rules(_RULES, "assign_roundrobin"),
             guarantee=Guarantee.BALANCED_TOPICS,
             in_brokers_order=True,
             configured_as="kafka.RoundRobinGroupBalancer{}",

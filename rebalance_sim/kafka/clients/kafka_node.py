@@ -3,18 +3,10 @@
 Sources: ``lib/consumerGroup.js``, ``lib/assignment``, ``lib/kafkaClient.js``, ``lib/protocol/protocol.js``.
 """
 
-from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    HEARTBEAT_INTERVAL,
-    REBALANCE_TIMEOUT,
-    SESSION_TIMEOUT,
-    ClientLibrary,
-    LibraryAssignor,
-    Rules,
-    Subscriptions,
-    has_no_user_data,
-)
+from rebalance_sim.kafka.clients.library import ClientLibrary, LibraryAssignor, Rules, Subscriptions, has_no_user_data
 from rebalance_sim.kafka.guarantees import Guarantee
+
+_RULES = "rebalance_sim.kafka.assignors.kafka_node.protocols"
 
 LIBRARY = ClientLibrary(
     "kafka-node",
@@ -23,18 +15,18 @@ LIBRARY = ClientLibrary(
     subscriptions=Subscriptions((0,), has_no_user_data),
     # It takes names, or objects with a name, a version and a function.
     settings={
-        ASSIGNORS: "protocol",
-        SESSION_TIMEOUT: "sessionTimeout",
-        HEARTBEAT_INTERVAL: "heartbeatInterval",
+        "partition.assignment.strategy": "protocol",
+        "session.timeout.ms": "sessionTimeout",
+        "heartbeat.interval.ms": "heartbeatInterval",
         # JoinGroup of version 0 has no other timeout.
-        REBALANCE_TIMEOUT: "sessionTimeout",
+        "rebalance.timeout.ms": "sessionTimeout",
     },
     assignors=(
-        LibraryAssignor("range", "kafka-node-range", Rules("rebalance_sim.kafka.assignors.kafka_node.range_protocol")),
+        LibraryAssignor("range", "kafka-node-range", Rules(_RULES, "assign_range")),
         LibraryAssignor(
             "roundrobin",
             "kafka-node-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.kafka_node.roundrobin_protocol"),
+            Rules(_RULES, "assign_roundrobin"),
             guarantee=Guarantee.BALANCED_TOPICS,
         ),
     ),

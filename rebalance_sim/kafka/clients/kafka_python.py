@@ -4,13 +4,9 @@ Sources: ``coordinator/assignors``, ``consumer/group.py``, ``partitioner/default
 """
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    HEARTBEAT_INTERVAL,
-    INSTANCE_ID,
-    POLL_INTERVAL,
-    POLL_RECORDS,
+    IN_TURN_BY_MEMBER_ID,
+    RANGES_BY_MEMBER_ID,
     RELEASE_PATTERN,
-    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -21,6 +17,7 @@ from rebalance_sim.kafka.clients.library import (
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, Unkeyed
 
+_RULES = "rebalance_sim.kafka.assignors.kafka_python.partition_assignors"
 _SET = "it visits a set of Python, whose order differs from process to process"
 
 LIBRARY = ClientLibrary(
@@ -30,12 +27,12 @@ LIBRARY = ClientLibrary(
     subscriptions=Subscriptions((0,), has_empty_user_data),
     # The first takes classes, instead of names.
     settings={
-        ASSIGNORS: "partition_assignment_strategy",
-        INSTANCE_ID: "group_instance_id",
-        SESSION_TIMEOUT: "session_timeout_ms",
-        HEARTBEAT_INTERVAL: "heartbeat_interval_ms",
-        POLL_INTERVAL: "max_poll_interval_ms",
-        POLL_RECORDS: "max_poll_records",
+        "partition.assignment.strategy": "partition_assignment_strategy",
+        "group.instance.id": "group_instance_id",
+        "session.timeout.ms": "session_timeout_ms",
+        "heartbeat.interval.ms": "heartbeat_interval_ms",
+        "max.poll.interval.ms": "max_poll_interval_ms",
+        "max.poll.records": "max_poll_records",
     },
     static_members_since=(2, 3),
     # It refuses such a list: "Mixing EAGER and COOPERATIVE assignors in a single consumer is not supported".
@@ -45,27 +42,15 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "range",
             "kafka-python-range",
-            Rules("rebalance_sim.kafka.assignors.kafka_python.range_partition_assignor"),
-            earlier=(
-                Earlier(
-                    (2, 3),
-                    "kafka-python-2.2-range",
-                    Rules("rebalance_sim.kafka.assignors.aiokafka.range_partition_assignor"),
-                ),
-            ),
+            Rules(_RULES, "assign_range"),
+            earlier=(Earlier((2, 3), "kafka-python-2.2-range", RANGES_BY_MEMBER_ID),),
             configured_as="RangePartitionAssignor",
         ),
         LibraryAssignor(
             "roundrobin",
             "kafka-python-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.kafka_python.round_robin_partition_assignor"),
-            earlier=(
-                Earlier(
-                    (2, 3),
-                    "kafka-python-2.2-roundrobin",
-                    Rules("rebalance_sim.kafka.assignors.aiokafka.round_robin_partition_assignor"),
-                ),
-            ),
+            Rules(_RULES, "assign_roundrobin"),
+            earlier=(Earlier((2, 3), "kafka-python-2.2-roundrobin", IN_TURN_BY_MEMBER_ID),),
             configured_as="RoundRobinPartitionAssignor",
         ),
         LibraryAssignor(

@@ -4,10 +4,6 @@ Sources: ``consumer/assignerProtocol.js``, ``consumer/assigners/roundRobinAssign
 """
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    HEARTBEAT_INTERVAL,
-    REBALANCE_TIMEOUT,
-    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -19,29 +15,26 @@ from rebalance_sim.kafka.clients.library import (
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, Unkeyed
 
+_RULES = "rebalance_sim.kafka.assignors.kafkajs.round_robin_assigner"
+
 LIBRARY = ClientLibrary(
     "kafkajs",
     client_ids="kafkajs",
     default_protocols=(((0,), ("RoundRobinAssigner",)),),
     subscriptions=Subscriptions((0,), has_empty_user_data),
     settings={
-        ASSIGNORS: "partitionAssigners",
-        SESSION_TIMEOUT: "sessionTimeout",
-        HEARTBEAT_INTERVAL: "heartbeatInterval",
-        REBALANCE_TIMEOUT: "rebalanceTimeout",
+        "partition.assignment.strategy": "partitionAssigners",
+        "session.timeout.ms": "sessionTimeout",
+        "heartbeat.interval.ms": "heartbeatInterval",
+        "rebalance.timeout.ms": "rebalanceTimeout",
     },
     assignors=(
         LibraryAssignor(
             "RoundRobinAssigner",
             "kafkajs-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.kafkajs.round_robin_assigner"),
+            Rules(_RULES),
             earlier=(
-                Earlier(
-                    (1, 13),
-                    "kafkajs-1.12-roundrobin",
-                    Rules("rebalance_sim.kafka.assignors.kafkajs.round_robin_assigner_before_1_13"),
-                    deals_each_topic=True,
-                ),
+                Earlier((1, 13), "kafkajs-1.12-roundrobin", Rules(_RULES, "assign_before_1_13"), deals_each_topic=True),
             ),
             in_brokers_order=True,
             guarantee=Guarantee.LEADERS_TOPICS_IN_TURN,

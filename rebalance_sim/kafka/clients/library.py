@@ -27,6 +27,10 @@ REBALANCE_TIMEOUT = "rebalance.timeout.ms"
 """Kafka's names of the settings of consumers that groups depend on.
 
 The last is a field of JoinGroup, for which Java's consumers send ``max.poll.interval.ms``."""
+SETTINGS = (*(ASSIGNORS, INSTANCE_ID, PROTOCOL, REMOTE_ASSIGNOR), *(SESSION_TIMEOUT, HEARTBEAT_INTERVAL, POLL_INTERVAL))
+"""Settings that libraries have which name them as Kafka does."""
+OF_CLASSIC_PROTOCOL = (ASSIGNORS, SESSION_TIMEOUT, HEARTBEAT_INTERVAL)
+"""Settings that the coordinator decides for members that use the consumer protocol (KIP-848)."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,12 @@ class Rules:
     def __call__(self, *arguments: Any) -> "AssignmentOutcome":
         """Assign the groups of a batch."""
         return getattr(import_module(self.module), self.function)(*arguments)
+
+
+_BYTE_ORDER = "rebalance_sim.kafka.assignors.steps.byte_order"
+RANGES_BY_MEMBER_ID = Rules(_BYTE_ORDER, "assign_ranges_by_member_id")
+IN_TURN_BY_MEMBER_ID = Rules(_BYTE_ORDER, "assign_in_turn_by_member_id")
+"""The rules of libraries that sort all members by the bytes of their ids, the static ones, too."""
 
 
 @dataclass(frozen=True)
@@ -239,11 +249,6 @@ class ClientLibrary:
     def has_static_members(self) -> bool:
         """Whether consumers can have a ``group.instance.id`` (KIP-345, static membership)."""
         return INSTANCE_ID in self.settings
-
-    @property
-    def rebalance_timeout_setting(self) -> str:
-        """The setting that decides how long the coordinator waits for a member in a rebalance."""
-        return self.settings.get(REBALANCE_TIMEOUT) or self.settings[POLL_INTERVAL]
 
     def has_assignor(self, protocol: str) -> bool:
         """Return whether it has an assignor of its own for a protocol name."""

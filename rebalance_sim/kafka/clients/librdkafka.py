@@ -6,13 +6,9 @@ Sources: ``rdkafka_conf.c``, ``rdkafka_assignor.c``, ``rdkafka_msg.c``.
 from typing import TYPE_CHECKING
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    HEARTBEAT_INTERVAL,
-    INSTANCE_ID,
-    POLL_INTERVAL,
-    PROTOCOL,
-    REMOTE_ASSIGNOR,
-    SESSION_TIMEOUT,
+    OF_CLASSIC_PROTOCOL,
+    RANGES_BY_MEMBER_ID,
+    SETTINGS,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -26,8 +22,8 @@ from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPart
 if TYPE_CHECKING:
     from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
 
-_RANGE_BEFORE_2_2 = "rebalance_sim.kafka.assignors.librdkafka.rdkafka_range_assignor_before_2_2"
-_ROUNDROBIN_BEFORE_1_5_3 = "rebalance_sim.kafka.assignors.librdkafka.rdkafka_roundrobin_assignor_before_1_5_3"
+_RANGE = "rebalance_sim.kafka.assignors.librdkafka.rdkafka_range_assignor"
+_ROUNDROBIN = "rebalance_sim.kafka.assignors.librdkafka.rdkafka_roundrobin_assignor"
 _GENERATION_BYTES = 4
 
 
@@ -54,32 +50,27 @@ LIBRARY = ClientLibrary(
     client_ids="rdkafka",
     default_protocols=(((0,), ("range", "roundrobin")),),
     subscriptions=Subscriptions((3,), _could_be, _is_rare),
-    settings={
-        name: name
-        for name in (
-            *(ASSIGNORS, INSTANCE_ID, PROTOCOL, REMOTE_ASSIGNOR),
-            *(SESSION_TIMEOUT, HEARTBEAT_INTERVAL, POLL_INTERVAL),
-        )
-    },
+    settings={name: name for name in SETTINGS},
     assignors=(
         LibraryAssignor(
             "range",
             "librdkafka-range",
-            Rules("rebalance_sim.kafka.assignors.librdkafka.rdkafka_range_assignor"),
+            Rules(_RANGE),
             earlier=(
-                Earlier((1, 3), "librdkafka-1.2-range", Rules(_RANGE_BEFORE_2_2, "assign_1_2")),
-                Earlier((2, 2), "librdkafka-2.1-range", Rules(_RANGE_BEFORE_2_2, "assign_2_1")),
+                # It has known static members since 1.3.
+                Earlier((1, 3), "librdkafka-1.2-range", RANGES_BY_MEMBER_ID),
+                Earlier((2, 2), "librdkafka-2.1-range", Rules(_RANGE, "assign_before_2_2")),
             ),
         ),
         LibraryAssignor(
             "roundrobin",
             "librdkafka-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.librdkafka.rdkafka_roundrobin_assignor"),
+            Rules(_ROUNDROBIN),
             earlier=(
-                Earlier((1, 3), "librdkafka-1.2-roundrobin", Rules(_ROUNDROBIN_BEFORE_1_5_3, "assign_1_2")),
-                Earlier((1, 5), "librdkafka-1.4-roundrobin", Rules(_ROUNDROBIN_BEFORE_1_5_3, "assign_1_4")),
-                Earlier((1, 5, 2), "librdkafka-1.5.0-roundrobin", Rules(_ROUNDROBIN_BEFORE_1_5_3, "assign_1_5_0")),
-                Earlier((1, 5, 3), "librdkafka-1.5.2-roundrobin", Rules(_ROUNDROBIN_BEFORE_1_5_3, "assign_1_5_2")),
+                Earlier((1, 3), "librdkafka-1.2-roundrobin", Rules(_ROUNDROBIN, "assign_1_2")),
+                Earlier((1, 5), "librdkafka-1.4-roundrobin", Rules(_ROUNDROBIN, "assign_1_4")),
+                Earlier((1, 5, 2), "librdkafka-1.5.0-roundrobin", Rules(_ROUNDROBIN, "assign_1_5_0")),
+                Earlier((1, 5, 3), "librdkafka-1.5.2-roundrobin", Rules(_ROUNDROBIN, "assign_1_5_2")),
             ),
         ),
         LibraryAssignor(
@@ -95,7 +86,7 @@ LIBRARY = ClientLibrary(
     ),
     # Early access since 2.4.
     consumer_protocol_since=(2, 12),
-    rejected_beside_protocol=(ASSIGNORS, SESSION_TIMEOUT, HEARTBEAT_INTERVAL),
+    rejected_beside_protocol=OF_CLASSIC_PROTOCOL,
     # It refuses such a list: "online migration between assignors with different protocol types is not supported".
     mixes_assignors=False,
     partitioners=(

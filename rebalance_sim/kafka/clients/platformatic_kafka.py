@@ -5,20 +5,7 @@ Sources: ``clients/consumer``, ``producer/partitioners.js``.
 
 from typing import TYPE_CHECKING
 
-from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    HEARTBEAT_INTERVAL,
-    INSTANCE_ID,
-    PROTOCOL,
-    REBALANCE_TIMEOUT,
-    REMOTE_ASSIGNOR,
-    SESSION_TIMEOUT,
-    ClientLibrary,
-    LibraryAssignor,
-    Rules,
-    Since,
-    Subscriptions,
-)
+from rebalance_sim.kafka.clients.library import ClientLibrary, LibraryAssignor, Rules, Since, Subscriptions
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
 
 if TYPE_CHECKING:
@@ -37,19 +24,20 @@ LIBRARY = ClientLibrary(
     default_protocols=(((0,), ("roundrobin",)),),
     subscriptions=Subscriptions((1,), _could_be, end_early=True),
     settings={
-        ASSIGNORS: "protocols",
-        INSTANCE_ID: "groupInstanceId",
-        PROTOCOL: "groupProtocol",
-        REMOTE_ASSIGNOR: "groupRemoteAssignor",
-        SESSION_TIMEOUT: "sessionTimeout",
-        HEARTBEAT_INTERVAL: "heartbeatInterval",
-        REBALANCE_TIMEOUT: "rebalanceTimeout",
+        "partition.assignment.strategy": "protocols",
+        "group.instance.id": "groupInstanceId",
+        "group.protocol": "groupProtocol",
+        "group.remote.assignor": "groupRemoteAssignor",
+        "session.timeout.ms": "sessionTimeout",
+        "heartbeat.interval.ms": "heartbeatInterval",
+        "rebalance.timeout.ms": "rebalanceTimeout",
     },
     assignors=(
+        # partitions-assigners.js.
         LibraryAssignor(
             "roundrobin",
             "platformatic-kafka-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.platformatic_kafka.round_robin_partitions_assigner"),
+            Rules("rebalance_sim.kafka.assignors.steps.leaders_topics", "assign_in_response_order"),
             since=Since((1, 7), "earlier leaders assign the topics of all members"),
         ),
     ),

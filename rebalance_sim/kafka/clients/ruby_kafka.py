@@ -5,11 +5,7 @@ Sources: ``lib/kafka/consumer_group.rb``, ``consumer_group/assignor.rb``, ``roun
 """
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
-    HEARTBEAT_INTERVAL,
-    REBALANCE_TIMEOUT,
     SECONDS,
-    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -21,6 +17,8 @@ from rebalance_sim.kafka.clients.library import (
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
 
+_RULES = "rebalance_sim.kafka.assignors.ruby_kafka.round_robin_assignment_strategy"
+
 LIBRARY = ClientLibrary(
     "ruby-kafka",
     client_ids="ruby-kafka",
@@ -28,25 +26,19 @@ LIBRARY = ClientLibrary(
     subscriptions=Subscriptions((0,), has_no_user_data),
     # The first since 1.3; it takes an object, whose method protocol_name names the protocol.
     settings={
-        ASSIGNORS: "assignment_strategy",
-        SESSION_TIMEOUT: "session_timeout",
-        HEARTBEAT_INTERVAL: "heartbeat_interval",
-        REBALANCE_TIMEOUT: "rebalance_timeout",
+        "partition.assignment.strategy": "assignment_strategy",
+        "session.timeout.ms": "session_timeout",
+        "heartbeat.interval.ms": "heartbeat_interval",
+        "rebalance.timeout.ms": "rebalance_timeout",
     },
     durations=SECONDS,
     assignors=(
         LibraryAssignor(
             "roundrobin",
             "ruby-kafka-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.ruby_kafka.round_robin_assignment_strategy"),
+            Rules(_RULES),
             guarantee=Guarantee.BALANCED_TOPICS,
-            earlier=(
-                Earlier(
-                    (1, 4),
-                    "ruby-kafka-1.3-roundrobin",
-                    Rules("rebalance_sim.kafka.assignors.ruby_kafka.round_robin_assignment_strategy_before_1_4"),
-                ),
-            ),
+            earlier=(Earlier((1, 4), "ruby-kafka-1.3-roundrobin", Rules(_RULES, "assign_before_1_4")),),
             in_brokers_order=True,
             since=Since((1, 0), "earlier releases offer standard"),
             configured_as="Kafka::RoundRobinAssignmentStrategy.new",

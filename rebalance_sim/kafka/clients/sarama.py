@@ -7,12 +7,8 @@ Sources: ``config.go``, ``balance_strategy.go``, ``rebalance_protocol.go``, ``co
 from typing import TYPE_CHECKING
 
 from rebalance_sim.kafka.clients.library import (
-    ASSIGNORS,
     GO_SECONDS,
-    HEARTBEAT_INTERVAL,
-    INSTANCE_ID,
-    REBALANCE_TIMEOUT,
-    SESSION_TIMEOUT,
+    RANGES_BY_MEMBER_ID,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -25,7 +21,7 @@ from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPart
 if TYPE_CHECKING:
     from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
 
-_HASH_ORDER = "rebalance_sim.kafka.assignors.sarama.balance_strategies_by_hash"
+_RULES = "rebalance_sim.kafka.assignors.sarama.balance_strategies"
 _GO_MAP = "it visits a map of Go in a random order"
 
 
@@ -41,29 +37,30 @@ LIBRARY = ClientLibrary(
     # By the configured version of Kafka.
     subscriptions=Subscriptions((0, 1, 2), _could_be),
     settings={
-        ASSIGNORS: "Consumer.Group.Rebalance.GroupStrategies",
-        INSTANCE_ID: "Consumer.Group.InstanceId",
-        SESSION_TIMEOUT: "Consumer.Group.Session.Timeout",
-        HEARTBEAT_INTERVAL: "Consumer.Group.Heartbeat.Interval",
-        REBALANCE_TIMEOUT: "Consumer.Group.Rebalance.Timeout",
+        "partition.assignment.strategy": "Consumer.Group.Rebalance.GroupStrategies",
+        "group.instance.id": "Consumer.Group.InstanceId",
+        "session.timeout.ms": "Consumer.Group.Session.Timeout",
+        "heartbeat.interval.ms": "Consumer.Group.Heartbeat.Interval",
+        "rebalance.timeout.ms": "Consumer.Group.Rebalance.Timeout",
     },
     single_assignor=((1, 37), "Consumer.Group.Rebalance.Strategy"),
     durations=GO_SECONDS,
     # It refuses such a list: "do not have a commonly supported rebalance protocol".
     mixes_assignors=False,
     assignors=(
+        # Java's before 2.4, with sorted topics.
         LibraryAssignor(
             "range",
             "sarama-range",
-            Rules("rebalance_sim.kafka.assignors.sarama.balance_strategy_range"),
-            earlier=(Earlier((1, 34, 1), "sarama-1.27-range", Rules(_HASH_ORDER, "assign_range")),),
+            RANGES_BY_MEMBER_ID,
+            earlier=(Earlier((1, 34, 1), "sarama-1.27-range", Rules(_RULES, "assign_range_before_1_34_1")),),
             configured_as="sarama.NewBalanceStrategyRange()",
         ),
         LibraryAssignor(
             "roundrobin",
             "sarama-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.sarama.balance_strategy_round_robin"),
-            earlier=(Earlier((1, 28), "sarama-1.27-roundrobin", Rules(_HASH_ORDER, "assign_roundrobin")),),
+            Rules(_RULES, "assign_roundrobin"),
+            earlier=(Earlier((1, 28), "sarama-1.27-roundrobin", Rules(_RULES, "assign_roundrobin_before_1_28")),),
             configured_as="sarama.NewBalanceStrategyRoundRobin()",
         ),
         LibraryAssignor(

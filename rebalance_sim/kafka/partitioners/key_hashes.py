@@ -9,8 +9,9 @@ import hashlib
 
 import numpy as np
 
+from rebalance_sim.kafka.runtime.hash_order import signed
 from rebalance_sim.kafka.runtime.kernel import kernel
-from rebalance_sim.kafka.runtime.strings import Bytes, Ints, Strings, byte_at, java_hash
+from rebalance_sim.kafka.runtime.strings import Bytes, Ints, Strings, byte_at, is_utf8, java_hash
 
 _MASK = 0xFFFFFFFF
 _MURMUR2_SEED = 0x9747B28C
@@ -54,7 +55,7 @@ def murmur2(keys: Strings, i: int) -> int:
             h ^= byte_at(data, place + k) << 8 * k
         h = h * _MURMUR2_M & _MASK
     h = (h ^ h >> 13) * _MURMUR2_M & _MASK
-    return _signed(h ^ h >> 15)
+    return signed(h ^ h >> 15)
 
 
 @kernel
@@ -67,24 +68,24 @@ def legacy_kafkajs_murmur2(keys: Strings, i: int) -> int:
     """
     data, start, end = keys.data, int(keys.offsets[i]), int(keys.offsets[i + 1])
     length = end - start
-    h = _signed((_MURMUR2_SEED ^ length) & _MASK)
+    h = signed((_MURMUR2_SEED ^ length) & _MASK)
     for block in range((length + 3) // 4):
         k = 0
         for byte in range(4):
             place = start + 4 * block + byte
             if place < end:
                 k |= byte_at(data, place) << 8 * byte
-        k = _product(_signed(k))
-        k = _product(_signed(k ^ k >> 24))
-        h = _signed(_product(h) ^ k)
+        k = _product(signed(k))
+        k = _product(signed(k ^ k >> 24))
+        h = signed(_product(h) ^ k)
     tail = length % 4
     for byte in range(tail):
         h ^= byte_at(data, end - tail + byte) << 8 * byte
     low = h & _MASK
     if tail:
         low = _product(h)
-    low = _product(_signed(low ^ low >> 13))
-    return _signed(low ^ low >> 15)
+    low = _product(signed(low ^ low >> 13))
+    return signed(low ^ low >> 15)
 
 
 @kernel
@@ -93,7 +94,7 @@ def fnv1a(keys: Strings, i: int) -> int:
     h = _FNV_OFFSET
     for place in range(keys.offsets[i], keys.offsets[i + 1]):
         h = (h ^ byte_at(keys.data, place)) * _FNV_PRIME & _MASK
-    return _signed(h)
+    return signed(h)
 
 
 @kernel
@@ -119,14 +120,14 @@ def murmur3(keys: Strings, i: int) -> int:
     h ^= _murmur3_block(tail) ^ length
     h = (h ^ h >> 16) * 0x85EBCA6B & _MASK
     h = (h ^ h >> 13) * 0xC2B2AE35 & _MASK
-    return _signed(h ^ h >> 16)
+    return signed(h ^ h >> 16)
 
 
 @kernel
 def java_string_hash(keys: Strings, i: int) -> int:
     """Return ``String.hashCode`` of a Pulsar key (``JavaStringHash``)."""
     text = _pulsar_key(keys, i)
-    return _signed(java_hash(Strings(np.array([0, len(text)], np.int32), text), 0))
+    return signed(java_hash(Strings(np.array([0, len(text)], np.int32), text), 0))
 
 
 @kernel
@@ -226,32 +227,7 @@ def _pulsar_key(keys: Strings, i: int) -> Bytes:
     ``TypedMessageBuilder.keyBytes``.
     """
     key = keys.data[keys.offsets[i] : keys.offsets[i + 1]]
-    return key if _is_utf8(key) else _in_base64(key)
-
-
-@kernel
-def _is_utf8(key: Bytes) -> bool:
-    """Return whether bytes are valid UTF-8: no overlong form, no surrogate, nothing beyond U+10FFFF."""
-    place = 0
-    while place < len(key):
-        lead = byte_at(key, place)
-        more = 0
-        if lead >= 0x80:
-            if lead < 0xC2 or lead > 0xF4:
-                return False
-            more = 1 + (lead >= 0xE0) + (lead >= 0xF0)
-            if place + more >= len(key):
-                return False
-            for k in range(1, more + 1):
-                if byte_at(key, place + k) & 0xC0 != 0x80:
-                    return False
-            second = byte_at(key, place + 1)
-            if (lead == 0xE0 and second < 0xA0) or (lead == 0xED and second >= 0xA0):
-                return False
-            if (lead == 0xF0 and second < 0x90) or (lead == 0xF4 and second >= 0x90):
-                return False
-        place += 1 + more
-    return True
+    return key if is_utf8(key, 0, len(key)) else _in_base64(key)
 
 
 @kernel
@@ -287,9 +263,3 @@ def _little_endian(data: Bytes, place: int) -> int:
 def _product(k: int) -> int:
     """Multiply by the murmur2 constant in doubles, as JavaScript does, and return the lowest 32 bits."""
     return int(np.int64(float(k) * float(_MURMUR2_M))) & _MASK
-
-
-@kernel
-def _signed(h: int) -> int:
-    """Return 32 bits as a signed number."""
-    return (h ^ 0x80000000) - 0x80000000

@@ -55,11 +55,21 @@ def java_bucket(h: int, size: int) -> int:
 
 @kernel
 def java_order(hashes: Ints, keys: Ints32, size: int) -> Ints32:
-    """Return the order of a ``java.util.HashMap`` of ``size`` buckets.
+    """Return the order of a ``java.util.HashMap`` of ``size`` buckets (a counting sort).
 
     Buckets are visited in ascending order, keys of a bucket in order of insertion, which a resize preserves.
     """
-    return _bucket_order(hashes, keys, size)
+    starts = np.zeros(size + 1, np.int32)
+    for key in keys:
+        starts[java_bucket(hashes[key], size) + 1] += 1
+    for bucket in range(size):
+        starts[bucket + 1] += starts[bucket]
+    order = np.empty(len(keys), np.int32)
+    for key in keys:
+        bucket = java_bucket(hashes[key], size)
+        order[starts[bucket]] = key
+        starts[bucket] += 1
+    return order
 
 
 @kernel
@@ -67,7 +77,7 @@ def sort_in_java_order(keys: Ints32, hashes: Ints) -> None:
     """Sort keys in place from the order in which a ``java.util.HashMap`` got them to that of its iteration."""
     size = java_table_size(len(keys))
     if size > _FEWEST_BUCKETS:
-        keys[:] = _bucket_order(hashes, keys, size)
+        keys[:] = java_order(hashes, keys, size)
         return
     for k in range(1, len(keys)):
         moving, place = keys[k], k
@@ -94,7 +104,7 @@ def java_compute_if_absent_order(hashes: Ints, keys: Ints32, last_call_inserts: 
     start of a call rather than after the insertion, so the last doubling needs one more call, with any key.
     """
     counted = len(keys) - 1 if last_call_inserts else len(keys)
-    return _bucket_order(hashes, keys[::-1].copy(), java_table_size(counted))
+    return java_order(hashes, keys[::-1].copy(), java_table_size(counted))
 
 
 @kernel
@@ -128,22 +138,6 @@ def java_copy_size(count: int) -> int:
     while size < 4 * count // 3 + 1:
         size *= 2
     return size
-
-
-@kernel
-def _bucket_order(hashes: Ints, keys: Ints32, size: int) -> Ints32:
-    """Sort stably by bucket (a counting sort)."""
-    starts = np.zeros(size + 1, np.int32)
-    for key in keys:
-        starts[java_bucket(hashes[key], size) + 1] += 1
-    for bucket in range(size):
-        starts[bucket + 1] += starts[bucket]
-    order = np.empty(len(keys), np.int32)
-    for key in keys:
-        bucket = java_bucket(hashes[key], size)
-        order[starts[bucket]] = key
-        starts[bucket] += 1
-    return order
 
 
 @kernel
@@ -220,7 +214,7 @@ def scala_2_13_order(hashes: Ints, keys: Ints32) -> Ints32:
     size = 16
     while 4 * len(keys) >= 3 * size:
         size *= 2
-    order = _bucket_order(hashes, keys, size)
+    order = java_order(hashes, keys, size)
     for k in range(1, len(order)):
         moving = order[k]
         h = hashes[moving]

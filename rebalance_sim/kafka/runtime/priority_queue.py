@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
@@ -11,7 +12,7 @@ from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 class PriorityQueue(NamedTuple):
     """Values, ordered by their keys. The iterator of Java's queue yields them in the order of ``values``."""
 
-    keys: Ints
+    keys: Ints | NDArray[np.float64]
     values: Ints32
     size: Ints
     """As an array of one."""
@@ -33,7 +34,7 @@ def new_queue(room: int) -> PriorityQueue:
 
 
 @inner_kernel
-def offer(queue: PriorityQueue, key: int, value: int) -> None:
+def offer(queue: PriorityQueue, key: float, value: int) -> None:
     """Add a value (``offer``)."""
     place = queue.size[0]
     queue.size[0] += 1
@@ -43,8 +44,9 @@ def offer(queue: PriorityQueue, key: int, value: int) -> None:
 @inner_kernel
 def poll(queue: PriorityQueue) -> int:
     """Remove the first value and return it (``poll``); the queue must not be empty."""
-    first = queue.values[0]
-    remove_at(queue, 0)
+    first, last = queue.values[0], queue.size[0] - 1
+    queue.size[0] = last
+    sift_down(queue, 0, queue.keys[last], queue.values[last])
     return int(first)
 
 
@@ -56,7 +58,7 @@ def remove_at(queue: PriorityQueue, place: int) -> None:
     if place == last:
         return
     key, value = queue.keys[last], queue.values[last]
-    _sift_down(queue, place, key, value)
+    sift_down(queue, place, key, value)
     if queue.values[place] == value:
         _sift_up(queue, place, key, value)
 
@@ -65,11 +67,11 @@ def remove_at(queue: PriorityQueue, place: int) -> None:
 def heapify(queue: PriorityQueue) -> None:
     """Order a queue whose values were written one after the other (``PriorityQueue(Collection)``)."""
     for place in range(queue.size[0] // 2 - 1, -1, -1):
-        _sift_down(queue, place, queue.keys[place], queue.values[place])
+        sift_down(queue, place, queue.keys[place], queue.values[place])
 
 
 @inner_kernel
-def _sift_up(queue: PriorityQueue, place: int, key: int, value: int) -> None:
+def _sift_up(queue: PriorityQueue, place: int, key: float, value: int) -> None:
     while place > 0:
         parent = (place - 1) >> 1
         if key >= queue.keys[parent]:
@@ -80,7 +82,8 @@ def _sift_up(queue: PriorityQueue, place: int, key: int, value: int) -> None:
 
 
 @inner_kernel
-def _sift_down(queue: PriorityQueue, place: int, key: int, value: int) -> None:
+def sift_down(queue: PriorityQueue, place: int, key: float, value: int) -> None:
+    """Put a value at a place, or below if others have lower keys (``siftDown``)."""
     size = queue.size[0]
     while place < size >> 1:
         child = 2 * place + 1

@@ -18,6 +18,7 @@ _FEW = 32
 _FEW_STRINGS = 10
 _KEY_BYTES = 7
 _NOT_ASCII = 0x80808080808080
+_NOT_ASCII_WORD = -0x7F7F7F7F7F7F7F80
 _ONES = 0x01010101010101
 WORD = 8
 """Bytes of a ``word``."""
@@ -98,6 +99,31 @@ def word(data: Bytes, i: int) -> int:
     low = byte_at(data, i) | byte_at(data, i + 1) << 8 | byte_at(data, i + 2) << 16 | byte_at(data, i + 3) << 24
     high = byte_at(data, i + 4) | byte_at(data, i + 5) << 8 | byte_at(data, i + 6) << 16 | byte_at(data, i + 7) << 24
     return low | high << 32
+
+
+@kernel_in_place
+def is_utf8(data: Bytes, at: int, end: int) -> bool:
+    """Return whether bytes are UTF-8 as Python reads it: without surrogates and in the shortest form."""
+    while at + WORD <= end and word(data, at) & _NOT_ASCII_WORD == 0:
+        # The last word overlaps the one before it.
+        at = end if at + WORD == end else min(at + WORD, end - WORD)
+    while at < end:
+        lead = byte_at(data, at)
+        if lead < 0x80:
+            at += 1
+            continue
+        size = 2 + (lead >= 0xE0) + (lead >= 0xF0)
+        if lead < 0xC2 or lead > 0xF4 or at + size > end:
+            return False
+        point = lead & 0x7F >> size
+        for k in range(at + 1, at + size):
+            if byte_at(data, k) & 0xC0 != 0x80:
+                return False
+            point = point << 6 | byte_at(data, k) & 0x3F
+        if point < 1 << 5 * size - 4 or point > 0x10FFFF or 0xD800 <= point < 0xE000:
+            return False
+        at += size
+    return True
 
 
 @kernel

@@ -96,7 +96,7 @@ def _read_resources(read: Readable, field: str) -> tuple[tuple[str, ...], tuple[
     """Read a list that is null or missing in older versions."""
     connectors: list[str] = []
     tasks: list[ConnectorTaskId] = []
-    for _ in range(read.nullable_size(field, _SMALLEST_CONNECTOR) if read.left else 0):
+    for _ in range(read.size(field, _SMALLEST_CONNECTOR, nullable=True) if read.left else 0):
         name = read.string(f"{field}: connector")
         for number in read.int32s(f"{field}: tasks"):
             if number == CONNECTOR_TASK:

@@ -19,6 +19,7 @@ from rebalance_sim.kafka.runtime.strings import (
     Strings,
     byte_at,
     fast_hash,
+    is_utf8,
     larger_table,
     word,
 )
@@ -28,7 +29,6 @@ from rebalance_sim.kafka.wire.readable import SchemaError
 _MALFORMED = -1
 _INT16, _INT32 = 2, 4
 _SMALLEST_TOPIC = _INT16 + _INT32
-_NOT_ASCII = -0x7F7F7F7F7F7F7F80
 _MOST_BYTES = 2**31 - 1
 
 
@@ -92,6 +92,11 @@ def decode_subscriptions(sent: Strings) -> SentSubscriptions:
     numbers, firsts_of_names = _number(data, all_names)
     # Malformed subscriptions name the topics of one more list, which is empty.
     of_members[malformed] = len(firsts)
+    has_user_data, is_version_0 = np.zeros(len(malformed), np.bool_), np.zeros(len(malformed), np.bool_)
+    versions = sent.offsets[:-1][~malformed]
+    # The length of user data is not negative, and both bytes of the version are 0.
+    has_user_data[~malformed] = data[topics.ends[~malformed]] < 0x80
+    is_version_0[~malformed] = (data[versions] | data[versions + 1]) == 0
     return SentSubscriptions(
         malformed,
         Subscriptions(of_members, np.append(offsets, n), numbers[:n]),
@@ -99,8 +104,8 @@ def decode_subscriptions(sent: Strings) -> SentSubscriptions:
         rest.generations,
         rest.racks.copied(data),
         all_names.take(firsts_of_names).copied(data),
-        _have_user_data(data, topics.ends, ~malformed),
-        _are_of_version_0(sent, ~malformed),
+        has_user_data,
+        is_version_0,
     )
 
 
@@ -130,22 +135,6 @@ def _find_topics(sent: Strings) -> _Spans:
         if end != _MALFORMED:
             starts[m], ends[m] = sent.offsets[m] + _INT16, end
     return _Spans(starts, ends)
-
-
-@kernel
-def _have_user_data(data: Bytes, ends_of_topics: Ints, chosen: Flags) -> Flags:
-    found = np.zeros(len(chosen), np.bool_)
-    for m in range(len(chosen)):
-        found[m] = chosen[m] and _int32(data, ends_of_topics[m]) >= 0
-    return found
-
-
-@kernel
-def _are_of_version_0(sent: Strings, chosen: Flags) -> Flags:
-    found = np.zeros(len(chosen), np.bool_)
-    for m in range(len(chosen)):
-        found[m] = chosen[m] and _int16(sent.data, sent.offsets[m]) == 0
-    return found
 
 
 @kernel_in_place
@@ -217,7 +206,7 @@ def _read_names(data: Bytes, lists: _Spans) -> tuple[Ints32, _Spans, Flags]:
         for _ in range(_int32(data, lists.starts[k]) if are_lists[k] else 0):
             starts[filled], ends[filled] = at + _INT16, _end_of_string(data, at, lists.ends[k])
             at = ends[filled]
-            are_lists[k] &= _is_utf8(data, starts[filled], at)
+            are_lists[k] &= is_utf8(data, starts[filled], at)
             filled += 1
         offsets[k + 1] = filled if are_lists[k] else offsets[k]
     return offsets, _Spans(starts[: offsets[n]], ends[: offsets[n]]), are_lists
@@ -269,7 +258,7 @@ def _read_rest_of_one(sent: Strings, m: int, at: int, rest: _Rest, named: int, l
         else:
             rack, end_of_rack = at + _INT16, _end_of_string(data, at, end)
             at = end_of_rack
-            if at == _MALFORMED or not _is_utf8(data, rack, at):
+            if at == _MALFORMED or not is_utf8(data, rack, at):
                 return named, listed, _MALFORMED
     rest.generations[m], rest.racks.starts[m], rest.racks.ends[m] = generation, rack, end_of_rack
     return named, listed, at
@@ -283,7 +272,7 @@ def _read_owned(data: Bytes, at: int, end: int, rest: _Rest, named: int, listed:
     for _ in range(count):
         start, at = at + _INT16, _end_of_string(data, at, end)
         numbers = _count(data, at, end, _INT32)
-        if numbers == _MALFORMED or not _is_utf8(data, start, at):
+        if numbers == _MALFORMED or not is_utf8(data, start, at):
             return named, listed, _MALFORMED
         rest.names.starts[named], rest.names.ends[named] = start, at
         at += _INT32
@@ -333,31 +322,6 @@ def _int16(data: Bytes, at: int) -> int:
 def _int32(data: Bytes, at: int) -> int:
     low = byte_at(data, at + 2) << 8 | byte_at(data, at + 3)
     return _int16(data, at) << 16 | low
-
-
-@kernel_in_place
-def _is_utf8(data: Bytes, at: int, end: int) -> bool:
-    """Return whether bytes are UTF-8 as Python reads it: without surrogates and in the shortest form."""
-    while at + WORD <= end and word(data, at) & _NOT_ASCII == 0:
-        # The last word overlaps the one before it.
-        at = end if at + WORD == end else min(at + WORD, end - WORD)
-    while at < end:
-        lead = byte_at(data, at)
-        if lead < 0x80:
-            at += 1
-            continue
-        size = 2 + (lead >= 0xE0) + (lead >= 0xF0)
-        if lead < 0xC2 or lead > 0xF4 or at + size > end:
-            return False
-        point = lead & 0x7F >> size
-        for k in range(at + 1, at + size):
-            if byte_at(data, k) & 0xC0 != 0x80:
-                return False
-            point = point << 6 | byte_at(data, k) & 0x3F
-        if point < 1 << 5 * size - 4 or point > 0x10FFFF or 0xD800 <= point < 0xE000:
-            return False
-        at += size
-    return True
 
 
 # ---- encoding

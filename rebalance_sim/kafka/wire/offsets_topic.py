@@ -15,11 +15,11 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from rebalance_sim.kafka.wire import streams_records
-from rebalance_sim.kafka.wire.readable import INT32, Readable, SchemaError
+from rebalance_sim.kafka.wire.readable import INT32, Readable, SchemaError, structure
 from rebalance_sim.kafka.wire.streams_records import StreamsGroupValue
 
-_FIRST_FLEXIBLE_GROUP_VERSION = 4
-"""For offset commits and classic groups; all versions of KIP-848's records are flexible."""
+_NEWEST_VERSION_OF_CLASSIC_GROUPS = 4
+"""Of offset commits and classic groups, and their first flexible version; all other values have version 0, which is."""
 _NONE = -1
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 """``Uuid.ZERO_UUID``."""
@@ -62,19 +62,17 @@ class RecordType(IntEnum):
     @property
     def is_of_kip848(self) -> bool:
         """Return whether it belongs to a consumer-protocol group (KIP-848)."""
-        return RecordType.CONSUMER_GROUP_METADATA <= self <= RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT or (
-            self is RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION
-        )
+        return self.name.startswith("CONSUMER_GROUP_")
 
     @property
     def is_of_share_group(self) -> bool:
         """Return whether it belongs to a share group (KIP-932)."""
-        return RecordType.SHARE_GROUP_PARTITION_METADATA <= self <= RecordType.SHARE_GROUP_STATE_PARTITION_METADATA
+        return self.name.startswith("SHARE_GROUP_")
 
     @property
     def is_of_streams_group(self) -> bool:
         """Return whether it belongs to a streams group (KIP-1071)."""
-        return RecordType.STREAMS_GROUP_METADATA <= self <= RecordType.STREAMS_GROUP_TOPOLOGY
+        return self.name.startswith("STREAMS_GROUP_")
 
     @property
     def is_of_consumers(self) -> bool:
@@ -87,13 +85,7 @@ class RecordType(IntEnum):
 
         They are if it belongs to a consumer group, a member of a share group, or a streams group since 4.1.
         """
-        if self.is_of_streams_group:
-            return self is not RecordType.STREAMS_GROUP_PARTITION_METADATA
-        return self.is_of_consumers or (
-            self is RecordType.SHARE_GROUP_MEMBER_METADATA
-            or self is RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER
-            or self is RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT
-        )
+        return self in _VALUES
 
 
 @dataclass(frozen=True)
@@ -326,7 +318,7 @@ def decode_value(record_type: RecordType, data: bytes) -> Value:
     rebalance_sim.kafka.wire.readable.SchemaError: group metadata value: version: 9 is unknown at byte 0
     """
     reader, version = _value_reader(record_type, data)
-    return _VALUES[record_type].read(reader, version)
+    return _VALUES[record_type](reader, version)
 
 
 def decode_generation(data: bytes) -> GroupMetadata:
@@ -347,12 +339,12 @@ def _value_reader(record_type: RecordType, data: bytes) -> tuple[Readable, int]:
     """Return a reader behind the version of a value, and the version."""
     reader = Readable(data, f"{_name(record_type)} value")
     version = reader.int16("version")
-    known = _VALUES.get(record_type)
-    if known is None:
+    if record_type not in _VALUES:
         raise SchemaError(f"{reader.what}: belongs to no consumer group")
-    if not 0 <= version <= known.newest_version:
+    newest = _NEWEST_VERSION_OF_CLASSIC_GROUPS if record_type <= RecordType.GROUP_METADATA else 0
+    if not 0 <= version <= newest:
         raise reader.error("version", f"{version} is unknown", 0)
-    reader.flexible = version >= known.first_flexible_version
+    reader.flexible = version == newest
     return reader, version
 
 
@@ -361,17 +353,7 @@ def _name(record_type: RecordType) -> str:
 
 
 _TYPES: dict[int, RecordType] = {record_type.value: record_type for record_type in RecordType}
-_OF_A_MEMBER = (
-    RecordType.CONSUMER_GROUP_MEMBER_METADATA,
-    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER,
-    RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-    RecordType.SHARE_GROUP_MEMBER_METADATA,
-    RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER,
-    RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-    RecordType.STREAMS_GROUP_MEMBER_METADATA,
-    RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER,
-    RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-)
+_OF_A_MEMBER = [record_type for record_type in RecordType if "_MEMBER" in record_type.name]
 
 
 # ---- values
@@ -429,12 +411,6 @@ def _group_member(reader: Readable, version: int) -> GroupMember:
     )
 
 
-def _consumer_group_metadata(reader: Readable, version: int) -> ConsumerGroupMetadata:
-    epoch = reader.int32("epoch")
-    reader.tagged_fields()
-    return ConsumerGroupMetadata(epoch)
-
-
 def _partition_metadata(reader: Readable, version: int) -> ConsumerGroupPartitionMetadata:
     topics = tuple(_topic_metadata(reader) for _ in range(reader.size("topics", _UUID_BYTES)))
     reader.tagged_fields()
@@ -490,27 +466,6 @@ def _classic_protocol(reader: Readable) -> ClassicProtocol:
     return protocol
 
 
-def _target_metadata(reader: Readable, version: int) -> ConsumerGroupTargetAssignmentMetadata:
-    epoch = reader.int32("assignment_epoch")
-    reader.tagged_fields()
-    return ConsumerGroupTargetAssignmentMetadata(epoch)
-
-
-def _target_member(reader: Readable, version: int) -> ConsumerGroupTargetAssignmentMember:
-    partitions = _topic_id_partitions(reader, "topic_partitions")
-    reader.tagged_fields()
-    return ConsumerGroupTargetAssignmentMember(partitions)
-
-
-def _current_assignment(reader: Readable, version: int) -> ConsumerGroupCurrentMemberAssignment:
-    epoch, previous = reader.int32("member_epoch"), reader.int32("previous_member_epoch")
-    state = reader.int8("state")
-    assigned = _topic_id_partitions(reader, "assigned_partitions")
-    pending = _topic_id_partitions(reader, "partitions_pending_revocation")
-    reader.tagged_fields()
-    return ConsumerGroupCurrentMemberAssignment(epoch, previous, state, assigned, pending)
-
-
 def _topic_id_partitions(reader: Readable, field: str) -> tuple[TopicIdPartitions, ...]:
     topics = []
     for _ in range(reader.size(field, _UUID_BYTES)):
@@ -527,51 +482,50 @@ def _regular_expression(reader: Readable, version: int) -> ConsumerGroupRegularE
     return ConsumerGroupRegularExpression(topics, resolved)
 
 
-def _share_member_metadata(reader: Readable, version: int) -> ShareGroupMemberMetadata:
-    rack_id = reader.nullable_string("rack_id")
-    client_id, client_host = reader.string("client_id"), reader.string("client_host")
-    member = ShareGroupMemberMetadata(rack_id, client_id, client_host, reader.strings("subscribed_topic_names"))
-    reader.tagged_fields()
-    return member
-
-
-def _share_target_member(reader: Readable, version: int) -> ShareGroupTargetAssignmentMember:
-    return ShareGroupTargetAssignmentMember(_target_member(reader, version).partitions)
-
-
-def _share_current_assignment(reader: Readable, version: int) -> ShareGroupCurrentMemberAssignment:
-    epoch, previous = reader.int32("member_epoch"), reader.int32("previous_member_epoch")
-    state = reader.int8("state")
-    assigned = _topic_id_partitions(reader, "assigned_partitions")
-    reader.tagged_fields()
-    return ShareGroupCurrentMemberAssignment(epoch, previous, state, assigned)
-
-
-class _Format(NamedTuple):
-    newest_version: int
-    first_flexible_version: int
-    read: Callable[[Readable, int], Value]
-
-
-_VALUES = {
+_VALUES: dict[RecordType, Callable[[Readable, int], Value]] = {
     # Any version of the value may follow either version of the key: they changed in different releases.
-    RecordType.LEGACY_OFFSET_COMMIT: _Format(4, _FIRST_FLEXIBLE_GROUP_VERSION, _offset_commit),
-    RecordType.OFFSET_COMMIT: _Format(4, _FIRST_FLEXIBLE_GROUP_VERSION, _offset_commit),
-    RecordType.GROUP_METADATA: _Format(4, _FIRST_FLEXIBLE_GROUP_VERSION, _group_metadata),
-    RecordType.CONSUMER_GROUP_METADATA: _Format(0, 0, _consumer_group_metadata),
-    RecordType.CONSUMER_GROUP_PARTITION_METADATA: _Format(0, 0, _partition_metadata),
-    RecordType.CONSUMER_GROUP_MEMBER_METADATA: _Format(0, 0, _member_metadata),
-    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _Format(0, 0, _target_metadata),
-    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: _Format(0, 0, _target_member),
-    RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _Format(0, 0, _current_assignment),
-    RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION: _Format(0, 0, _regular_expression),
-    RecordType.SHARE_GROUP_MEMBER_METADATA: _Format(0, 0, _share_member_metadata),
-    RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER: _Format(0, 0, _share_target_member),
-    RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: _Format(0, 0, _share_current_assignment),
-    RecordType.STREAMS_GROUP_METADATA: _Format(0, 0, streams_records.group_metadata),
-    RecordType.STREAMS_GROUP_MEMBER_METADATA: _Format(0, 0, streams_records.member_metadata),
-    RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: _Format(0, 0, streams_records.target_metadata),
-    RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER: _Format(0, 0, streams_records.target_member),
-    RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: _Format(0, 0, streams_records.current_assignment),
-    RecordType.STREAMS_GROUP_TOPOLOGY: _Format(0, 0, streams_records.topology),
+    RecordType.LEGACY_OFFSET_COMMIT: _offset_commit,
+    RecordType.OFFSET_COMMIT: _offset_commit,
+    RecordType.GROUP_METADATA: _group_metadata,
+    RecordType.CONSUMER_GROUP_METADATA: structure(ConsumerGroupMetadata, epoch=Readable.int32),
+    RecordType.CONSUMER_GROUP_PARTITION_METADATA: _partition_metadata,
+    RecordType.CONSUMER_GROUP_MEMBER_METADATA: _member_metadata,
+    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: structure(
+        ConsumerGroupTargetAssignmentMetadata, assignment_epoch=Readable.int32
+    ),
+    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: structure(
+        ConsumerGroupTargetAssignmentMember, topic_partitions=_topic_id_partitions
+    ),
+    RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: structure(
+        ConsumerGroupCurrentMemberAssignment,
+        member_epoch=Readable.int32,
+        previous_member_epoch=Readable.int32,
+        state=Readable.int8,
+        assigned_partitions=_topic_id_partitions,
+        partitions_pending_revocation=_topic_id_partitions,
+    ),
+    RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION: _regular_expression,
+    RecordType.SHARE_GROUP_MEMBER_METADATA: structure(
+        ShareGroupMemberMetadata,
+        rack_id=Readable.nullable_string,
+        client_id=Readable.string,
+        client_host=Readable.string,
+        subscribed_topic_names=Readable.strings,
+    ),
+    RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER: structure(
+        ShareGroupTargetAssignmentMember, topic_partitions=_topic_id_partitions
+    ),
+    RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: structure(
+        ShareGroupCurrentMemberAssignment,
+        member_epoch=Readable.int32,
+        previous_member_epoch=Readable.int32,
+        state=Readable.int8,
+        assigned_partitions=_topic_id_partitions,
+    ),
+    RecordType.STREAMS_GROUP_METADATA: streams_records.group_metadata,
+    RecordType.STREAMS_GROUP_MEMBER_METADATA: streams_records.member_metadata,
+    RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: streams_records.target_metadata,
+    RecordType.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER: streams_records.target_member,
+    RecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: streams_records.current_assignment,
+    RecordType.STREAMS_GROUP_TOPOLOGY: streams_records.topology,
 }

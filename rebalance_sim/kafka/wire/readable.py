@@ -7,11 +7,13 @@ fields.
 import base64
 import struct
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 INT16, INT32 = struct.Struct(">h"), struct.Struct(">i")
 SMALLEST_STRING = 2
 """Bytes of an empty string in versions that are not flexible."""
 LONGEST_STRING = 0x7FFF
+_Structure = TypeVar("_Structure")
 _INT8, _INT64 = struct.Struct(">b"), struct.Struct(">q")
 _UUID_BYTES = 16
 _MOST_VARINT_BITS = 28
@@ -66,7 +68,7 @@ class Readable:
         """Read a 32-bit number with seven bits in each byte, the lowest first."""
         at, value, shift = self._position, 0, 0
         while True:
-            byte = self._take(1, field)[0]
+            byte = self.raw(1, field)[0]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
@@ -76,23 +78,15 @@ class Readable:
 
     def uuid(self, field: str) -> str:
         """Read a UUID and return it as Kafka prints it, in URL-safe base64."""
-        return base64.urlsafe_b64encode(self._take(_UUID_BYTES, field)).decode()[:22]
+        return base64.urlsafe_b64encode(self.raw(_UUID_BYTES, field)).decode()[:22]
 
-    def size(self, field: str, item_bytes: int) -> int:
-        """Read the length of an array whose items have at least ``item_bytes`` bytes."""
+    def size(self, field: str, item_bytes: int, *, nullable: bool = False) -> int:
+        """Read the length of an array whose items have at least ``item_bytes`` bytes; null has the length 0."""
         at = self._position
-        size = self._array_size(field)
-        if size < 0 or size * item_bytes > self.left:
+        size = self.unsigned_varint(field) - 1 if self.flexible else self.int32(field)
+        if (size < 0 and not nullable) or size * item_bytes > self.left:
             raise self.error(field, f"array of {size} items, {self.left} bytes are left", at)
-        return size
-
-    def nullable_size(self, field: str, item_bytes: int) -> int:
-        """Read the length of an array that may be null; null has the length 0."""
-        at = self._position
-        size = max(self._array_size(field), 0)
-        if size * item_bytes > self.left:
-            raise self.error(field, f"array of {size} items, {self.left} bytes are left", at)
-        return size
+        return max(size, 0)
 
     def string(self, field: str) -> str:
         """Read a string that must not be null."""
@@ -112,7 +106,7 @@ class Readable:
             raise self.error(field, f"string of {length} bytes", start)
         at = self._position
         try:
-            return self._take(length, field).decode()
+            return self.raw(length, field).decode()
         except UnicodeDecodeError as problem:
             raise self.error(field, "string that is not UTF-8", at + problem.start) from problem
 
@@ -127,16 +121,17 @@ class Readable:
     def nullable_bytes(self, field: str) -> bytes | None:
         """Read bytes that may be null."""
         length = self.unsigned_varint(field) - 1 if self.flexible else self.int32(field)
-        return None if length < 0 else self._take(length, field)
+        return None if length < 0 else self.raw(length, field)
 
     def raw(self, length: int, field: str) -> bytes:
         """Read a number of bytes."""
-        return self._take(length, field)
+        start = self._advance(length, field)
+        return self._data[start : self._position]
 
     def int32s(self, field: str) -> tuple[int, ...]:
         """Read an array of 32-bit numbers."""
         count = self.size(field, INT32.size)
-        return struct.unpack(f">{count}i", self._take(count * INT32.size, field))
+        return struct.unpack(f">{count}i", self.raw(count * INT32.size, field))
 
     def strings(self, field: str) -> tuple[str, ...]:
         """Read an array of strings."""
@@ -168,17 +163,10 @@ class Readable:
         """Return an error with the field, the problem and its position."""
         return SchemaError(f"{self.what}: {field}: {found} at byte {at}{more}")
 
-    def _array_size(self, field: str) -> int:
-        return self.unsigned_varint(field) - 1 if self.flexible else self.int32(field)
-
     def _number(self, layout: struct.Struct, field: str) -> int:
         start = self._advance(layout.size, field)
         value: int = layout.unpack_from(self._data, start)[0]
         return value
-
-    def _take(self, length: int, field: str) -> bytes:
-        start = self._advance(length, field)
-        return self._data[start : self._position]
 
     def _advance(self, length: int, field: str) -> int:
         """Move behind so many bytes, and return where they begin."""
@@ -188,3 +176,21 @@ class Readable:
             raise self.error(field, f"{length} bytes expected", start, f", {self.left} are left")
         self._position = end
         return start
+
+
+def structure(
+    of: Callable[..., _Structure], **fields: Callable[[Readable, str], object]
+) -> Callable[[Readable, int], _Structure]:
+    r"""Return the function that reads a structure of these fields, which all versions have, and skips tagged ones.
+
+    >>> read = structure(complex, real=Readable.int8, imag=Readable.int8)
+    >>> read(Readable(b"\1\2", "number"), 0)
+    (1+2j)
+    """
+
+    def read(reader: Readable, _: int) -> _Structure:
+        values = [read_field(reader, name) for name, read_field in fields.items()]
+        reader.tagged_fields()
+        return of(*values)
+
+    return read

@@ -79,7 +79,7 @@ def _group(reader: Readable) -> DescribedStreamsGroup:
     epoch, subtopologies = None, list[DescribedSubtopology]()
     if reader.int8("topology") != _NULL:
         epoch = reader.int32("topology_epoch")
-        subtopologies = [_subtopology(reader) for _ in range(reader.nullable_size("subtopologies", 1))]
+        subtopologies = [_subtopology(reader) for _ in range(reader.size("subtopologies", 1, nullable=True))]
         reader.tagged_fields()
     members = tuple(_member(reader) for _ in range(reader.size("members", 1)))
     reader.int32("authorized_operations")

@@ -7,7 +7,7 @@ empty here. Not decoded are the hash of the topics' metadata, and which topology
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rebalance_sim.kafka.wire.readable import INT32, Readable
+from rebalance_sim.kafka.wire.readable import INT32, Readable, structure
 
 _INT16_BYTES = 2
 _NO_EPOCH = -1
@@ -157,69 +157,8 @@ def group_metadata(reader: Readable, version: int) -> StreamsGroupMetadata:
     return StreamsGroupMetadata(epoch, None if validated[-1] == _NO_EPOCH else validated[-1], configs[-1])
 
 
-def member_metadata(reader: Readable, version: int) -> StreamsGroupMemberMetadata:
-    """Read StreamsGroupMemberMetadataValue."""
-    member = StreamsGroupMemberMetadata(
-        reader.nullable_string("instance_id"),
-        reader.nullable_string("rack_id"),
-        reader.string("client_id"),
-        reader.string("client_host"),
-        reader.int32("rebalance_timeout_ms"),
-        reader.int32("topology_epoch"),
-        reader.string("process_id"),
-        _endpoint(reader),
-        _pairs(reader, "client_tags"),
-    )
-    reader.tagged_fields()
-    return member
-
-
-def target_metadata(reader: Readable, version: int) -> StreamsGroupTargetAssignmentMetadata:
-    """Read StreamsGroupTargetAssignmentMetadataValue."""
-    epoch = reader.int32("assignment_epoch")
-    reader.tagged_fields()
-    return StreamsGroupTargetAssignmentMetadata(epoch)
-
-
-def target_member(reader: Readable, version: int) -> StreamsGroupTargetAssignmentMember:
-    """Read StreamsGroupTargetAssignmentMemberValue."""
-    tasks = (_tasks(reader, f"{kind}_tasks") for kind in ("active", "standby", "warmup"))
-    member = StreamsGroupTargetAssignmentMember(*tasks)
-    reader.tagged_fields()
-    return member
-
-
-def current_assignment(reader: Readable, version: int) -> StreamsGroupCurrentMemberAssignment:
-    """Read StreamsGroupCurrentMemberAssignmentValue."""
-    epochs = reader.int32("member_epoch"), reader.int32("previous_member_epoch")
-    state = reader.int8("state")
-    kinds = ("active", "standby", "warmup")
-    assigned = [_tasks(reader, f"{kind}_tasks") for kind in kinds]
-    pending = [_tasks(reader, f"{kind}_tasks_pending_revocation") for kind in kinds]
-    reader.tagged_fields()
-    return StreamsGroupCurrentMemberAssignment(*epochs, state, *assigned, *pending)
-
-
-def topology(reader: Readable, version: int) -> StreamsGroupTopology:
-    """Read StreamsGroupTopologyValue."""
-    epoch = reader.int32("epoch")
-    subtopologies = tuple(_subtopology(reader) for _ in range(reader.size("subtopologies", 1)))
-    reader.tagged_fields()
-    return StreamsGroupTopology(epoch, subtopologies)
-
-
-def _subtopology(reader: Readable) -> Subtopology:
-    subtopology = Subtopology(
-        reader.string("subtopology_id"),
-        reader.strings("source_topics"),
-        reader.strings("source_topic_regex"),
-        _topics(reader, "state_changelog_topics"),
-        reader.strings("repartition_sink_topics"),
-        _topics(reader, "repartition_source_topics"),
-        tuple(_copartition_group(reader) for _ in range(reader.size("copartition_groups", 1))),
-    )
-    reader.tagged_fields()
-    return subtopology
+def _subtopologies(reader: Readable, field: str) -> tuple[Subtopology, ...]:
+    return tuple(_subtopology(reader, 0) for _ in range(reader.size(field, 1)))
 
 
 def _topics(reader: Readable, field: str) -> tuple[TopicInfo, ...]:
@@ -232,15 +171,12 @@ def _topic(reader: Readable, field: str) -> TopicInfo:
     return topic
 
 
-def _copartition_group(reader: Readable) -> CopartitionGroup:
-    fields = ("source_topics", "source_topic_regex", "repartition_source_topics")
-    group = CopartitionGroup(*(_int16s(reader, field) for field in fields))
-    reader.tagged_fields()
-    return group
-
-
 def _int16s(reader: Readable, field: str) -> tuple[int, ...]:
     return tuple(reader.int16(field) for _ in range(reader.size(field, _INT16_BYTES)))
+
+
+def _copartition_groups(reader: Readable, field: str) -> tuple[CopartitionGroup, ...]:
+    return tuple(_copartition_group(reader, 0) for _ in range(reader.size(field, 1)))
 
 
 def _tasks(reader: Readable, field: str) -> tuple[TaskIds, ...]:
@@ -255,15 +191,15 @@ def _task_ids(reader: Readable, field: str) -> TaskIds:
 
 
 def _nullable_int32s(reader: Readable) -> tuple[int, ...]:
-    count = reader.nullable_size("assignment_epochs", INT32.size)
+    count = reader.size("assignment_epochs", INT32.size, nullable=True)
     return tuple(reader.int32("assignment_epochs") for _ in range(count))
 
 
-def _endpoint(reader: Readable) -> Endpoint | None:
+def _endpoint(reader: Readable, field: str) -> Endpoint | None:
     """Read a structure that is null if the byte before it is negative."""
-    if reader.int8("user_endpoint") < 0:
+    if reader.int8(field) < 0:
         return None
-    endpoint = Endpoint(reader.string("user_endpoint"), reader.int16("user_endpoint") & 0xFFFF)
+    endpoint = Endpoint(reader.string(field), reader.int16(field) & 0xFFFF)
     reader.tagged_fields()
     return endpoint
 
@@ -273,10 +209,54 @@ def _pairs(reader: Readable, field: str) -> tuple[KeyValue, ...]:
 
 
 def _nullable_pairs(reader: Readable, field: str) -> tuple[KeyValue, ...]:
-    return tuple(_pair(reader, field) for _ in range(reader.nullable_size(field, 1)))
+    return tuple(_pair(reader, field) for _ in range(reader.size(field, 1, nullable=True)))
 
 
 def _pair(reader: Readable, field: str) -> KeyValue:
     pair = KeyValue(reader.string(field), reader.string(field))
     reader.tagged_fields()
     return pair
+
+
+member_metadata = structure(
+    StreamsGroupMemberMetadata,
+    instance_id=Readable.nullable_string,
+    rack_id=Readable.nullable_string,
+    client_id=Readable.string,
+    client_host=Readable.string,
+    rebalance_timeout_ms=Readable.int32,
+    topology_epoch=Readable.int32,
+    process_id=Readable.string,
+    user_endpoint=_endpoint,
+    client_tags=_pairs,
+)
+target_metadata = structure(StreamsGroupTargetAssignmentMetadata, assignment_epoch=Readable.int32)
+target_member = structure(
+    StreamsGroupTargetAssignmentMember, active_tasks=_tasks, standby_tasks=_tasks, warmup_tasks=_tasks
+)
+current_assignment = structure(
+    StreamsGroupCurrentMemberAssignment,
+    member_epoch=Readable.int32,
+    previous_member_epoch=Readable.int32,
+    state=Readable.int8,
+    active_tasks=_tasks,
+    standby_tasks=_tasks,
+    warmup_tasks=_tasks,
+    active_tasks_pending_revocation=_tasks,
+    standby_tasks_pending_revocation=_tasks,
+    warmup_tasks_pending_revocation=_tasks,
+)
+_copartition_group = structure(
+    CopartitionGroup, source_topics=_int16s, source_topic_regex=_int16s, repartition_source_topics=_int16s
+)
+_subtopology = structure(
+    Subtopology,
+    subtopology_id=Readable.string,
+    source_topics=Readable.strings,
+    source_topic_regex=Readable.strings,
+    state_changelog_topics=_topics,
+    repartition_sink_topics=Readable.strings,
+    repartition_source_topics=_topics,
+    copartition_groups=_copartition_groups,
+)
+topology = structure(StreamsGroupTopology, epoch=Readable.int32, subtopologies=_subtopologies)

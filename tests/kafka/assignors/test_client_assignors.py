@@ -44,12 +44,6 @@ def sent_groups() -> st.SearchStrategy[list[Group]]:
     return groups().map(lambda batch: list(map(as_sent, batch)))
 
 
-@pytest.mark.parametrize("strategy", CLIENTS_ASSIGNORS)
-def test_a_group_without_members_has_no_assignment(strategy: str) -> None:
-    assert Batch([]).assign("4.3", strategy) == []
-    assert Batch([Group((), Cluster({"t": 1}))]).assign("4.3", strategy) == [{}]
-
-
 def test_they_are_neither_elected_nor_compared_by_default() -> None:
     assert not CLIENTS_ASSIGNORS.keys() & ASSIGNORS.keys()
     assert not CLIENTS_ASSIGNORS.keys() & set(assignors_of(kafka_version("4.3")))

@@ -107,11 +107,6 @@ def test_the_order_of_members_decides_who_gets_extra_partitions() -> None:
     assert sorted(loads) == [[1, 2], [2, 1]]
 
 
-@pytest.mark.parametrize("strategy", SERVER_RULES)
-def test_an_empty_batch_is_empty(strategy: str) -> None:
-    assert Batch([]).assign("4.3", strategy) == []
-
-
 def test_kafka_3_7_does_not_count_names_without_a_topic() -> None:
     """The answer is that of 3.7.2's ``TargetAssignmentBuilder``, which passes no ids of them to ``UniformAssignor``.
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.clients import LIBRARIES, library_named
-from rebalance_sim.kafka.clients.default_protocols import refused_by_default
+from rebalance_sim.kafka.clients import LIBRARIES, library_named, refused_by_default
 from tests.support.batches import elect_all
 from tests.support.model import Joiner
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from rebalance_sim.kafka.clients import JAVA, LIBRARIES
-from rebalance_sim.kafka.clients.library import ClientLibrary, LibraryAssignor
+from rebalance_sim.kafka.clients.library import REBALANCE_TIMEOUT, ClientLibrary, LibraryAssignor
 
 PAGE = Path(__file__).parents[3] / "docs" / "other-libraries.md"
 WITH_AN_INVENTED_LIBRARY = """
 import contextlib, io, json
-from rebalance_sim.kafka.clients import LIBRARIES
+from rebalance_sim.kafka.clients import LIBRARIES, refused_by_default
 from rebalance_sim.kafka.clients.library import *
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import *
@@ -58,7 +58,6 @@ from rebalance_sim.kafka.assignors.by_library import *
 from rebalance_sim.kafka.assignors.resolved import Assignors
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.clients.assumed_protocols import Offer, offered_protocols
-from rebalance_sim.kafka.clients.default_protocols import refused_by_default
 from rebalance_sim.kafka.clients.recognition import Signs, recognize
 from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.migration import MigratingGroup, migration
@@ -144,6 +143,7 @@ def test_records_hold_together(library: ClientLibrary) -> None:
     assert releases == sorted(releases)
     assert releases[0] == (0,)
     assert library.name == JAVA or all(library.assignor(protocol) for protocol in library.protocols_of((99,)))
+    assert library.settings.keys() <= LIBRARIES[JAVA].settings.keys() | {REBALANCE_TIMEOUT}
     for rules in library.strategies.values():
         assert callable(getattr(import_module(rules.module), rules.function))
 

@@ -72,15 +72,29 @@ def unkeyed(client: str, *at_ms: int, without_leader: tuple[int, ...] = ()) -> l
     return placed(client, [record(at) for at in at_ms], without_leader)
 
 
-@pytest.mark.parametrize(("client", "expected"), [("java-2.3", [1, 2, 0]), ("kafkajs", [2, 0, 1])])
-def test_round_robin_starts_at_a_random_number(client: str, expected: list[int]) -> None:
-    """The first number of the seed is 756,844,384, which is 1 modulo 3."""
-    assert unkeyed(client, 0, 0, 0) == expected
+@pytest.mark.parametrize(
+    ("client", "without_leader", "expected"),
+    [
+        # A random start: the first number of the seed is 756,844,384, which is 1 modulo 3.
+        ("java-2.3", (), [1, 2, 0, 1]),
+        ("kafkajs", (), [2, 0, 1, 2]),
+        ("kafkajs", (1,), [2, 0, 2, 0]),
+        ("kafkajs", (0, 1, 2), [2, 0, 1, 2]),
+        # From the first partition.
+        ("java-4.0-round-robin", (1,), [0, 2, 0, 2]),
+        ("java-4.0-round-robin", (0, 1, 2), [0, 1, 2, 0]),
+        ("kafka-rust", (1,), [0, 2, 0, 2]),
+        # Among all partitions.
+        ("kafka-go-hash", (1,), [0, 1, 2, 0]),
+    ],
+)
+def test_round_robin_takes_turns_among_available_partitions(
+    client: str, without_leader: tuple[int, ...], expected: list[int]
+) -> None:
+    assert unkeyed(client, 0, 0, 0, 0, without_leader=without_leader) == expected
 
 
-def test_round_robin_partitioner_takes_turns_among_available_partitions_from_the_first() -> None:
-    assert unkeyed("java-4.0-round-robin", 0, 0, 0, 0, without_leader=(1,)) == [0, 2, 0, 2]
-    assert unkeyed("java-4.0-round-robin", 0, 0, 0, 0, without_leader=(0, 1, 2)) == [0, 1, 2, 0]
+def test_round_robin_partitioner_counts_each_topic_alone() -> None:
     records = [record(0, topic=topic) for topic in ("t", "u", "t", "u")]
     assert placed("java-4.0-round-robin", records, topics={"t": 3, "u": 3}) == [0, 0, 1, 1]
 
@@ -109,24 +123,11 @@ def test_uniform_sticky_partitioner_places_records_with_keys_as_those_without() 
     assert CLIENTS["java-uniform-sticky"].hash is KeyHash.NONE
 
 
-def test_kafkajs_takes_turns_among_available_partitions() -> None:
-    assert unkeyed("kafkajs", 0, 0, 0, without_leader=(1,)) == [2, 0, 2]
-    assert unkeyed("kafkajs", 0, 0, 0, without_leader=(0, 1, 2)) == [2, 0, 1]
-
-
-def test_kafka_go_takes_turns_among_all_partitions() -> None:
-    assert unkeyed("kafka-go-hash", 0, 0, 0, 0, without_leader=(1,)) == [0, 1, 2, 0]
-
-
 def test_kafka_go_prefers_the_partition_with_the_fewest_bytes() -> None:
     """Records of 5, 1, 1, 2 and 1 bytes; partitions without a leader count, too."""
     sizes = [5, 1, 1, 2, 1, 1]
     found = placed("kafka-go-least-bytes", [record(0, value_bytes=size) for size in sizes], without_leader=(1,))
     assert found == [0, 1, 2, 1, 2, 2]
-
-
-def test_kafka_rust_takes_turns_among_available_partitions_from_the_first() -> None:
-    assert unkeyed("kafka-rust", 0, 0, 0, 0, without_leader=(1,)) == [0, 2, 0, 2]
 
 
 # The topics and sizes of records that one producer sends.

@@ -30,7 +30,7 @@ def assign_before_3_7_1(groups: Groups, topics: TopicArrays, version: KafkaVersi
 
 def _assign(groups: Groups, in_turn: Ints32, topics: TopicArrays) -> AssignmentOutcome:
     outcome = assign_in_turn(groups, in_turn, topics)
-    return without_unknown_topics(groups, outcome, name_unknown_topics(groups, topics))
+    return without_unknown_topics(groups, outcome, name_unknown_topics(groups, topics, only_leaders=False))
 
 
 @kernel

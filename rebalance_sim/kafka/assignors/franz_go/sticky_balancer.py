@@ -1,9 +1,12 @@
-"""franz-go's ``sticky`` balancer (``internal/sticky/sticky.go`` of 1.22) for groups with one topic.
+"""franz-go's ``sticky`` and ``cooperative-sticky`` balancers (``internal/sticky/sticky.go`` of 1.22) for one topic.
 
 Members keep what they own; the free partitions go to the member with the fewest, by a heap; then members with the most
 give their highest partitions to those with the fewest. With several topics franz-go numbers partitions in the order of
 a Go map, which is random, so no assignment can be predicted. Groups with different subscriptions, for which it has
-another algorithm, are not predicted either. ``cooperative-sticky`` makes the same plan.
+another algorithm, are not predicted either.
+
+Releases from 1.0 to 1.21.3 assign as later ones do unless two members claim the same partition. Which claim counts, and
+when its partition is withheld, changed with 1.15 and 1.21.4; these groups are not predicted.
 """
 
 from typing import NamedTuple
@@ -11,9 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.assignors.steps.byte_order import in_byte_order
+from rebalance_sim.kafka.assignors.steps.failures import without_undetermined
 from rebalance_sim.kafka.assignors.steps.join_response import as_leader_sees
 from rebalance_sim.kafka.assignors.steps.ranges import first_partitions, lists_of_owners
 from rebalance_sim.kafka.groups import (
+    NO_GENERATION,
     AssignmentFailure,
     AssignmentOutcome,
     Groups,
@@ -23,44 +28,46 @@ from rebalance_sim.kafka.groups import (
     topics_by_name,
 )
 from rebalance_sim.kafka.runtime.kernel import kernel
-from rebalance_sim.kafka.runtime.strings import Ints32
+from rebalance_sim.kafka.runtime.priority_queue import PriorityQueue, heapify, sift_down
+from rebalance_sim.kafka.runtime.strings import Flags, Ints32
 from rebalance_sim.releases import KafkaVersion
 
 _UNDETERMINED = int(AssignmentFailure.UNDETERMINED)
 _NOBODY = -1
 
 
-def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
+def assign_sticky(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch; other groups than these fail as UNDETERMINED."""
-    return planned(groups, topics, version).outcome(topics)
+    return _assign(groups, topics, version, cooperative=False)
 
 
-class Plan(NamedTuple):
-    """The balancer's plan for a batch of groups."""
-
-    seen: Groups
-    """The groups as their leaders see them."""
-    by_topic: Subscribers
-    places: Ints32
-    """The place of each entry's partition 0."""
-    owners: Ints32
-    """By place, the member that gets the partition, or -1."""
-    errors: Ints32
-
-    def outcome(self, topics: TopicArrays) -> AssignmentOutcome:
-        """Return the plan as members' lists."""
-        order = topics_by_name(topics, self.by_topic)
-        members = len(self.seen.member_racks)
-        return AssignmentOutcome(lists_of_owners(members, self.by_topic, self.places, self.owners, order), self.errors)
+def assign_cooperative_sticky(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
+    """Assign as ``assign_sticky``, without the partitions that another member has to revoke first."""
+    return _assign(groups, topics, version, cooperative=True)
 
 
-def planned(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Plan:
-    """Balance every group of a batch."""
+def assign_sticky_before_1_21_4(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
+    """Assign as ``assign_sticky``; groups in which a partition is claimed twice are UNDETERMINED, too."""
+    return without_undetermined(groups, assign_sticky(groups, topics, version), _have_rival_claims(groups))
+
+
+def assign_cooperative_sticky_before_1_21_4(
+    groups: Groups, topics: TopicArrays, version: KafkaVersion
+) -> AssignmentOutcome:
+    """Assign as ``assign_cooperative_sticky``; groups in which a partition is claimed twice are UNDETERMINED, too."""
+    return without_undetermined(groups, assign_cooperative_sticky(groups, topics, version), _have_rival_claims(groups))
+
+
+def _assign(groups: Groups, topics: TopicArrays, version: KafkaVersion, *, cooperative: bool) -> AssignmentOutcome:
     seen = as_leader_sees(groups, version)
     in_order = in_byte_order(seen)
     by_topic = subscribers(seen, in_order, in_order, len(topics.partitions), count_repeats=False)
     places = first_partitions(topics, by_topic)
-    return Plan(seen, by_topic, places, *_owners(seen, topics, by_topic, places))
+    owners, errors = _owners(seen, topics, by_topic, places)
+    if cooperative:
+        _withhold(seen, topics, by_topic, places, owners)
+    lists = lists_of_owners(len(in_order), by_topic, places, owners, topics_by_name(topics, by_topic))
+    return AssignmentOutcome(lists, errors)
 
 
 @kernel
@@ -158,26 +165,13 @@ def _returned_stale(claims: _Claims, held: Ints32) -> bool:
 @kernel
 def _assign_free(owners: Ints32, held: Ints32) -> None:
     """Give each free partition to the member at the top of a heap by number of partitions (``membersByPartitions``)."""
-    heap = np.arange(len(held)).astype(np.int32)
-    for node in range(len(heap) // 2 - 1, -1, -1):
-        _sift_down(heap, held, node)
+    heap = PriorityQueue(held.astype(np.int64), np.arange(len(held)).astype(np.int32), np.full(1, len(held), np.int64))
+    heapify(heap)
     for partition in range(len(owners)):
         if owners[partition] == _NOBODY:
-            owners[partition] = heap[0]
-            held[heap[0]] += 1
-            _sift_down(heap, held, 0)
-
-
-@kernel
-def _sift_down(heap: Ints32, held: Ints32, node: int) -> None:
-    while 2 * node + 1 < len(heap):
-        child = 2 * node + 1
-        if child + 1 < len(heap) and held[heap[child + 1]] < held[heap[child]]:
-            child += 1
-        if held[heap[node]] <= held[heap[child]]:
-            return
-        heap[node], heap[child] = heap[child], heap[node]
-        node = child
+            owner = owners[partition] = heap.values[0]
+            held[owner] += 1
+            sift_down(heap, 0, held[owner], owner)
 
 
 @kernel
@@ -234,3 +228,48 @@ def _enqueue(queues: _Queues, level: int, i: int) -> None:
     else:
         queues.following[queues.tails[level]] = i
     queues.tails[level] = i
+
+
+@kernel
+def _withhold(groups: Groups, topics: TopicArrays, by_topic: Subscribers, places: Ints32, owners: Ints32) -> None:
+    """Leave out the partitions that another member has to revoke first (``BalancePlan.AdjustCooperative``).
+
+    A partition that another member claims goes to its new owner in the next rebalance, unless the new owner claims it,
+    too, and no claim is of a later generation.
+    """
+    owned, generations = groups.owned, groups.generations
+    latest = np.full(len(owners), NO_GENERATION, np.int64)
+    revoked, kept = np.zeros(len(owners), np.bool_), np.zeros(len(owners), np.bool_)
+    base = np.full(len(topics.partitions), -1, np.int32)
+    for g in range(len(groups.members) - 1):
+        for entry in range(by_topic.group_topics[g], by_topic.group_topics[g + 1]):
+            base[by_topic.topics[entry]] = places[entry]
+        for reading in range(2):
+            for m in range(groups.members[g], groups.members[g + 1]):
+                for k in range(owned.offsets[m], owned.offsets[m + 1]):
+                    topic, partition = owned.topics[k], owned.partitions[k]
+                    if base[topic] < 0 or partition < 0 or partition >= topics.partitions[topic]:
+                        continue
+                    place = base[topic] + partition
+                    if reading == 0:
+                        latest[place] = max(latest[place], generations[m])
+                        revoked[place] |= owners[place] != m
+                    else:
+                        kept[place] |= owners[place] == m and generations[m] >= latest[place]
+        for entry in range(by_topic.group_topics[g], by_topic.group_topics[g + 1]):
+            base[by_topic.topics[entry]] = -1
+    for place in range(len(owners)):
+        if revoked[place] and not kept[place]:
+            owners[place] = -1
+
+
+@kernel
+def _have_rival_claims(groups: Groups) -> Flags:
+    """Return the groups in which a partition is claimed twice."""
+    owned = groups.owned
+    found = np.zeros(len(groups.members) - 1, np.bool_)
+    for g in range(len(found)):
+        claimed = slice(owned.offsets[groups.members[g]], owned.offsets[groups.members[g + 1]])
+        claims = np.sort(owned.topics[claimed].astype(np.int64) << 32 | owned.partitions[claimed])
+        found[g] = np.any(claims[1:] == claims[:-1])
+    return found

@@ -5,11 +5,14 @@ real list of a member follows the order of topics in the broker's metadata respo
 number.
 """
 
-from rebalance_sim.kafka.assignors.librdkafka.rdkafka_member_order import sort_members
+import numpy as np
+
+from rebalance_sim.kafka.assignors.steps.byte_order import sort_members
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.kafka.assignors.steps.rack_matching import assign_with_racks, have_racks
 from rebalance_sim.kafka.assignors.steps.ranges import assign_ranges
 from rebalance_sim.kafka.groups import (
+    NO_RACK,
     AssignmentOutcome,
     Groups,
     TopicArrays,
@@ -33,3 +36,8 @@ def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Assign
         return without_failures(groups, assign_with_racks(seen, topics, by_topic, by_librdkafka=True))
     order = topics_by_name(topics, by_topic)
     return without_failures(groups, assign_ranges(len(seen.member_racks), topics, by_topic, order))
+
+
+def assign_before_2_2(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
+    """Assign without racks (KIP-881), as ``rdkafka_range_assignor.c`` of 2.1.1 does."""
+    return assign(groups._replace(member_racks=np.full_like(groups.member_racks, NO_RACK)), topics, version)

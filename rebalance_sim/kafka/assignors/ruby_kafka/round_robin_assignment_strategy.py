@@ -1,10 +1,11 @@
-"""ruby-kafka's ``RoundRobinAssignmentStrategy`` (``round_robin_assignment_strategy.rb`` of 1.4 and 1.5), its only one.
+"""ruby-kafka's ``RoundRobinAssignmentStrategy`` (``round_robin_assignment_strategy.rb`` of 1.2 to 1.5), its only one.
 
-Partitions go in turn to the members in the order of the JoinGroup response; one that does not subscribe is skipped.
-They are listed topic by topic in the order in which the members name the topics, those of a topic as the broker lists
-them, and then sorted by topic with ``sort_by``. Ruby sorts with ``qsort_r`` of the C library: that of glibc is stable,
-that of musl (Alpine Linux) is not, and only a list that is sorted already is left as it is by both. So groups whose
-members name topics in another order are UNDETERMINED, unless no two members share a topic of several partitions.
+Since 1.4, partitions go in turn to the members in the order of the JoinGroup response; one that does not subscribe is
+skipped. They are listed topic by topic in the order in which the members name the topics, those of a topic as the
+broker lists them, and then sorted by topic with ``sort_by``. Ruby sorts with ``qsort_r`` of the C library: that of
+glibc is stable, that of musl (Alpine Linux) is not, and only a list that is sorted already is left as it is by both. So
+groups whose members name topics in another order are UNDETERMINED, unless no two members share a topic of several
+partitions.
 
 A topic that does not exist raises UnknownTopicOrPartition in the leader.
 """
@@ -17,7 +18,8 @@ from rebalance_sim.kafka.assignors.steps.failures import (
     without_unknown_topics,
 )
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members
-from rebalance_sim.kafka.assignors.steps.metadata_order import decides_among_subscribers
+from rebalance_sim.kafka.assignors.steps.leaders_topics import assign_in_response_order
+from rebalance_sim.kafka.assignors.steps.metadata_order import decides_among_subscribers, decides_for_leaders_topics
 from rebalance_sim.kafka.assignors.steps.turns import assign_topics_in_turn
 from rebalance_sim.kafka.groups import (
     AssignmentOutcome,
@@ -42,7 +44,18 @@ def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Assign
     unlisted = decides_among_subscribers(by_topic, topics, version.partition_order.certain)
     unsorted = _are_sorted_anew(by_topic, order) & decides_among_subscribers(by_topic, topics, 1)
     outcome = without_undetermined(groups, without_failures(groups, lists), unlisted | unsorted)
-    return without_unknown_topics(groups, outcome, name_unknown_topics(groups, topics))
+    return without_unknown_topics(groups, outcome, name_unknown_topics(groups, topics, only_leaders=False))
+
+
+def assign_before_1_4(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
+    """Assign the topics to which the leader subscribes itself, in its order, as 1.0 to 1.3 do.
+
+    They go to all members in turn, in the order of the JoinGroup response and whether they subscribe or not. Groups in
+    which the brokers' order decides are UNDETERMINED.
+    """
+    unlisted = decides_for_leaders_topics(groups, topics, version.partition_order.certain)
+    outcome = without_undetermined(groups, assign_in_response_order(groups, topics, version), unlisted)
+    return without_unknown_topics(groups, outcome, name_unknown_topics(groups, topics, only_leaders=True))
 
 
 @kernel

@@ -18,8 +18,8 @@ def without_unknown_topics(groups: Groups, outcome: AssignmentOutcome, unknown: 
 
 
 @kernel
-def name_unknown_topics(groups: Groups, topics: TopicArrays) -> Flags:
-    """Return the groups of which a member subscribes to a topic that does not exist."""
+def name_unknown_topics(groups: Groups, topics: TopicArrays, only_leaders: bool) -> Flags:
+    """Return the groups of which a member subscribes to a topic that does not exist; the leader joined first."""
     of_members, offsets, named = groups.subscriptions
     found = np.zeros(len(groups.members) - 1, np.bool_)
     in_list = np.zeros(len(offsets) - 1, np.bool_)
@@ -27,21 +27,9 @@ def name_unknown_topics(groups: Groups, topics: TopicArrays) -> Flags:
         for k in range(offsets[listed], offsets[listed + 1]):
             in_list[listed] |= topics.partitions[named[k]] <= 0
     for g in range(len(found)):
-        for m in range(groups.members[g], groups.members[g + 1]):
+        start, end = groups.members[g], groups.members[g + 1]
+        for m in range(start, min(start + 1, end) if only_leaders else end):
             found[g] |= in_list[of_members[m]]
-    return found
-
-
-@kernel
-def leaders_name_unknown_topics(groups: Groups, topics: TopicArrays) -> Flags:
-    """Return the groups whose leader, which joined first, subscribes to a topic that does not exist."""
-    of_members, offsets, named = groups.subscriptions
-    found = np.zeros(len(groups.members) - 1, np.bool_)
-    for g in range(len(found)):
-        if groups.members[g + 1] > groups.members[g]:
-            of_leader = of_members[groups.members[g]]
-            for k in range(offsets[of_leader], offsets[of_leader + 1]):
-                found[g] |= topics.partitions[named[k]] <= 0
     return found
 
 

@@ -8,30 +8,50 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.groups import Assignments, Groups, Subscribers, TopicArrays, append_partition, empty_lists
+from rebalance_sim.kafka.assignors.steps.join_response import listed_members
+from rebalance_sim.kafka.groups import (
+    AssignmentOutcome,
+    Assignments,
+    Groups,
+    Subscribers,
+    TopicArrays,
+    append_partition,
+    empty_lists,
+    without_failures,
+)
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Ints32
+from rebalance_sim.releases import KafkaVersion
+
+
+def assign_in_response_order(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
+    """Assign the partitions of every group of a batch; members take turns in the order of the JoinGroup response."""
+    _, in_turn = listed_members(groups, version)
+    return without_failures(groups, assign_leaders_topics(groups, in_turn, topics, each_alone=False))
 
 
 @kernel
-def assign_leaders_topics(groups: Groups, in_turn: Ints32, topics: TopicArrays) -> Assignments:
-    """Assign the topics of each group's leader, in its order.
+def assign_leaders_topics(groups: Groups, in_turn: Ints32, topics: TopicArrays, each_alone: bool) -> Assignments:
+    """Assign the topics of each group's leader, in its order; if each alone, from the first member on.
 
     The leader is the member that joined first; ``in_turn`` lists the members of the first group, of the second, ...
     """
     firsts, named = leaders_topics(groups, topics)
     sizes = np.zeros(len(in_turn) + 1, np.int32)
     for g in range(len(groups.members) - 1):
-        start, end = groups.members[g], groups.members[g + 1]
-        total = 0
-        for topic in named[firsts[g] : firsts[g + 1]]:
-            total += topics.partitions[topic]
-        for i in range(start, end):
-            sizes[in_turn[i] + 1] = total // (end - start) + (1 if i - start < total % (end - start) else 0)
+        start, end, turns = groups.members[g], groups.members[g + 1], 0
+        for k in range(firsts[g], firsts[g + 1]):
+            turns += topics.partitions[named[k]]
+            if each_alone or k + 1 == firsts[g + 1]:
+                for i in range(start, end):
+                    sizes[in_turn[i] + 1] += _times(i - start, end - start, 0, turns)
+                turns = 0
     lists, cursor = empty_lists(sizes)
     for g in range(len(groups.members) - 1):
         turn = groups.members[g]
         for topic in named[firsts[g] : firsts[g + 1]]:
+            if each_alone:
+                turn = groups.members[g]
             for partition in range(topics.partitions[topic]):
                 append_partition(lists, cursor, in_turn[turn], topic, partition)
                 turn = turn + 1 if turn + 1 < groups.members[g + 1] else groups.members[g]

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.assignors.streams.numbered_group import NOBODY, StreamsGroup
-from rebalance_sim.kafka.assignors.streams.process_queue import add, poll
 from rebalance_sim.kafka.assignors.streams.task_holders import (
     TaskHolders,
     add_task,
@@ -21,6 +20,7 @@ from rebalance_sim.kafka.assignors.streams.task_holders import (
     tasks_per_member,
 )
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.runtime.priority_queue import PriorityQueue, offer, poll
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.releases import StreamsRules
 
@@ -33,9 +33,9 @@ _TASKS, _MEMBERS, _QUOTA = 0, 1, 2
 
 class _Queues(NamedTuple):
     quotas: Ints
-    processes: Ints32
-    """A queue of processes, by load."""
-    members: Ints32
+    processes: PriorityQueue
+    """The processes, by load."""
+    members: PriorityQueue
     """By process, from ``members_from`` on: a queue of its members, by number of tasks (``membersByLoad``)."""
     is_filled: Flags
     """By process: whether its queue of members is kept. Tasks that a member keeps drop it."""
@@ -63,17 +63,11 @@ def assign_by_load(group: StreamsGroup, is_stateful: Flags, standby_replicas: in
 def _new_queues(group: StreamsGroup, is_stateful: Flags, standby_replicas: int) -> _Queues:
     members, active, processes = len(group.members), int(group.first_task[-1]), len(group.processes)
     total = active + stateful_tasks(group, is_stateful) * standby_replicas
-    quotas = np.empty(6, np.int64)
-    quotas[_ACTIVE + _TASKS], quotas[_ALL + _TASKS] = active, total
-    quotas[_ACTIVE + _MEMBERS], quotas[_ALL + _MEMBERS] = members, members
-    quotas[_ACTIVE + _QUOTA], quotas[_ALL + _QUOTA] = (
-        tasks_per_member(active, members),
-        tasks_per_member(total, members),
-    )
+    of_active, of_all = tasks_per_member(active, members), tasks_per_member(total, members)
     return _Queues(
-        quotas,
-        np.empty(processes, np.int32),
-        np.empty(members, np.int32),
+        np.array([active, members, of_active, total, members, of_all], np.int64),
+        PriorityQueue(np.empty(processes, np.float64), np.empty(processes, np.int32), np.zeros(1, np.int64)),
+        PriorityQueue(np.empty(members, np.int64), np.empty(members, np.int32), np.zeros(processes, np.int64)),
         np.zeros(processes, np.bool_),
         np.empty(processes, np.int32),
         np.zeros(active if standby_replicas > 0 else 0, np.int32),
@@ -122,19 +116,19 @@ def _count_active(queues: _Queues, tasks: int) -> None:
 def _give_active(group: StreamsGroup, state: TaskHolders, queues: _Queues) -> None:
     """Give the remaining tasks to the least loaded members, subtopology by subtopology."""
     _fill_processes(group, state, queues)
-    size = len(group.processes)
     for task in range(group.first_task[-1]):
         if state.held[task] > 0:
             continue
-        process = poll(queues.processes, 0, size, state.loads)
+        process = poll(queues.processes)
         _count_active(queues, _add_to_least_loaded(group, state, queues, process, task))
-        add(queues.processes, 0, size - 1, state.loads, process)
+        offer(queues.processes, state.loads[process], process)
 
 
 @inner_kernel
 def _fill_processes(group: StreamsGroup, state: TaskHolders, queues: _Queues) -> None:
-    for k in range(len(group.processes)):
-        add(queues.processes, 0, k, state.loads, group.processes[k])
+    queues.processes.size[0] = 0
+    for process in group.processes:
+        offer(queues.processes, state.loads[process], process)
 
 
 @inner_kernel
@@ -143,13 +137,16 @@ def _add_to_least_loaded(group: StreamsGroup, state: TaskHolders, queues: _Queue
     start, size = group.members_from[process], members_of(group, process)
     if size == 1:
         return add_task(group, state, group.process_members[start], task)
+    keys, values, sizes = queues.members
+    members = PriorityQueue(keys[start : start + size], values[start : start + size], sizes[process : process + 1])
     if not queues.is_filled[process]:
-        for k in range(size):
-            add(queues.members, start, k, state.counts, group.process_members[start + k])
+        members.size[0] = 0
+        for member in group.process_members[start : start + size]:
+            offer(members, state.counts[member], member)
         queues.is_filled[process] = True
-    member = poll(queues.members, start, size, state.counts)
+    member = poll(members)
     tasks = add_task(group, state, member, task)
-    add(queues.members, start, size - 1, state.counts, member)
+    offer(members, tasks, member)
     return tasks
 
 
@@ -231,11 +228,9 @@ def _give_standbys(group: StreamsGroup, state: TaskHolders, queues: _Queues) -> 
 @inner_kernel
 def _give_standby(group: StreamsGroup, state: TaskHolders, queues: _Queues, task: int) -> bool:
     """Give a standby task to the least loaded process without it; return False if there is none."""
-    size, passed = len(group.processes), 0
-    is_given = False
-    while size > 0 and not is_given:
-        process = poll(queues.processes, 0, size, state.loads)
-        size -= 1
+    passed, is_given = 0, False
+    while queues.processes.size[0] > 0 and not is_given:
+        process = poll(queues.processes)
         is_given = not has_task(group, state, process, task)
         if is_given:
             _count(queues, _ALL, _add_to_least_loaded(group, state, queues, process, task))
@@ -243,6 +238,5 @@ def _give_standby(group: StreamsGroup, state: TaskHolders, queues: _Queues, task
         passed += 1
     while passed > 0:
         passed -= 1
-        add(queues.processes, 0, size, state.loads, queues.passed[passed])
-        size += 1
+        offer(queues.processes, state.loads[queues.passed[passed]], queues.passed[passed])
     return is_given

@@ -24,13 +24,12 @@ from rebalance_sim.kafka.assignors.streams.task_holders import (
     no_holders,
     tasks_per_member,
 )
-from rebalance_sim.kafka.runtime.hash_order import java_bucket, java_order, java_table_size
+from rebalance_sim.kafka.runtime.hash_order import java_map_is_crowded, java_order, java_table_size
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Bytes, Flags, Ints, Ints32, java_hash
 
 _UNDETERMINED = -2
 _MOST_TASKS = 46_340
-_MOST_IN_BUCKET = 8
 _TASKS, _MEMBERS, _QUOTA, _PAIRS = 0, 1, 2, 3
 
 
@@ -90,15 +89,9 @@ def _task_order(batch: StreamsBatch, group: StreamsGroup, only_stateful: bool) -
             hashes[task] = (of_name + int(task - group.first_task[s])) & 0xFFFFFFFF
             tasks[n] = task
             n += 1
-    final, size = java_table_size(n), 16
-    while size <= final:
-        counts = np.zeros(size, np.int32)
-        for task in tasks[: min(n, 3 * size // 4 + 1)]:
-            counts[java_bucket(hashes[task], size)] += 1
-        if counts.max() > _MOST_IN_BUCKET:
-            return tasks[:n], False
-        size *= 2
-    return java_order(hashes, tasks[:n], final), True
+    if java_map_is_crowded(hashes, tasks[:n]):
+        return tasks[:n], False
+    return java_order(hashes, tasks[:n], java_table_size(n)), True
 
 
 # ---- pairs of tasks

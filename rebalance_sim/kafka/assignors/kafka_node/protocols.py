@@ -1,17 +1,18 @@
-"""kafka-node's ``roundrobin`` protocol, its default (``lib/assignment/roundrobin.js`` of 1.0 to 5.0).
+"""kafka-node's ``range`` and ``roundrobin`` protocols (``lib/assignment`` of 1.0 to 5.0), the latter its default.
 
-Members sorted by id take turns, as in Java's, but topics are visited in the order of an object of JavaScript: names
-that are array indices (``0``, ``17``) come first, by number, then the others in the order of the broker's Metadata
-response. Brokers put the requested topics into an immutable set of Scala's: up to four are listed as they were
-requested, in the order in which the JoinGroup response names them, more in the order of a hash trie. Partitions are
-numbers, so that their order in the response does not count.
+JavaScript sorts member ids by UTF-16, as Java does.
 """
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.steps.failures import without_undetermined
+from rebalance_sim.kafka.assignors.steps.failures import (
+    name_unknown_topics,
+    without_undetermined,
+    without_unknown_topics,
+)
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.kafka.assignors.steps.metadata_order import LISTED_AS_REQUESTED
+from rebalance_sim.kafka.assignors.steps.ranges import assign_ranges
 from rebalance_sim.kafka.assignors.steps.turns import assign_topics_in_turn
 from rebalance_sim.kafka.groups import (
     AssignmentOutcome,
@@ -21,6 +22,7 @@ from rebalance_sim.kafka.groups import (
     any_order,
     sorted_order,
     subscribers,
+    topics_by_name,
     without_failures,
 )
 from rebalance_sim.kafka.runtime.kernel import kernel
@@ -33,8 +35,27 @@ _NO_INDEX = 2**32 - 1
 _MOST_DIGITS = 10
 
 
-def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
-    """Assign the partitions of every group of a batch; groups in which the order of a trie decides are UNDETERMINED."""
+def assign_range(groups: Groups, topics: TopicArrays, _: KafkaVersion) -> AssignmentOutcome:
+    """Assign as Java's ``range`` before 2.4: a member that names a topic twice counts as two.
+
+    A topic that the broker's metadata lack throws a TypeError in the leader (``topicPartition[topic].length``).
+    """
+    in_order = sorted_order(groups, any_order(groups), static_members_first=False)
+    by_topic = subscribers(groups, in_order, in_order, len(topics.partitions), count_repeats=True)
+    lists = assign_ranges(len(in_order), topics, by_topic, topics_by_name(topics, by_topic))
+    return without_unknown_topics(
+        groups, without_failures(groups, lists), name_unknown_topics(groups, topics, only_leaders=False)
+    )
+
+
+def assign_roundrobin(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
+    """Assign in turn as Java does, but visit the topics in the order of an object of JavaScript.
+
+    Names that are array indices (``0``, ``17``) come first, by number, then the others in the order of the broker's
+    Metadata response. Brokers put the requested topics into an immutable set of Scala's: up to four are listed as they
+    were requested, in the order in which the JoinGroup response names them, more in the order of a hash trie: groups in
+    which that decides are UNDETERMINED. Partitions are numbers, so that their order in the response does not count.
+    """
     _, listed = listed_members(groups, version)
     in_turn = sorted_order(groups, any_order(groups), static_members_first=False)
     by_topic = subscribers(groups, listed, in_turn, len(topics.partitions), count_repeats=False)

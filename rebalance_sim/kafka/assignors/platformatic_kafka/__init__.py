@@ -1,1 +1,0 @@
-"""The assignors of @platformatic/kafka."""
