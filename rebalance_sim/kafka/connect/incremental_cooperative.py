@@ -16,9 +16,9 @@ from rebalance_sim.kafka.connect.revocations import balance, revoke_deleted_and_
 from rebalance_sim.kafka.connect.revocations_before_3_4 import planned_for_idle_workers, revoke_deleted, revoke_planned
 from rebalance_sim.kafka.connect.shares import (
     Shares,
-    compared_with_previous,
     distribute,
     drop_deleted,
+    holders_of,
     moves_of,
     remember,
     shares_of,
@@ -45,8 +45,10 @@ def rebalance(
         if first == end:
             continue
         cluster = _cluster(workers, first, end)
-        held = shares_of(connectors, c, first, end), shares_of(tasks, c, first, end)
-        connector_moves, task_moves = _rebalance_cluster(cluster, c, connectors, tasks, held, leaders[c], rules)
+        run_by = holders_of(connectors, c, first, end), holders_of(tasks, c, first, end)
+        _check_memory(connectors, tasks, run_by, c, leaders[c], rules)
+        shares = shares_of(connectors, c, first, end, run_by[0]), shares_of(tasks, c, first, end, run_by[1])
+        connector_moves, task_moves = _rebalance_cluster(cluster, c, connectors, tasks, shares, leaders[c], rules)
         _append(of_connectors, connector_moves, first)
         _append(of_tasks, task_moves, first)
     return of_connectors, of_tasks
@@ -58,12 +60,11 @@ def _rebalance_cluster(
     c: int,
     connectors: Resources,
     tasks: Resources,
-    held: tuple[Shares, Shares],
+    shares: tuple[Shares, Shares],
     leader: Leader,
     rules: int,
 ) -> tuple[Moves, Moves]:
-    _check_memory(connectors, tasks, held, c, leader, rules)
-    of_connectors, of_tasks = _compared(connectors, held[0], c), _compared(tasks, held[1], c)
+    of_connectors, of_tasks = shares
     if rules >= _BALANCED:
         revoke_deleted_and_duplicated(of_connectors)
         revoke_deleted_and_duplicated(of_tasks)
@@ -92,17 +93,17 @@ def _cluster(workers: Workers, first: int, end: int) -> Cluster:
 
 @kernel
 def _check_memory(
-    connectors: Resources, tasks: Resources, held: tuple[Shares, Shares], c: int, leader: Leader, rules: int
+    connectors: Resources, tasks: Resources, run_by: tuple[Ints32, Ints32], c: int, leader: Leader, rules: int
 ) -> None:
     """Correct what the leader remembers by the generation, and by what workers run that it had revoked."""
     if rules >= _GENERATIONS and not leader.is_continued:
         # Another leader assigned since, or workers never got the last assignment (KAFKA-9848).
         _previous(connectors, c)[:] = False
         _previous(tasks, c)[:] = False
-    still_run = np.any(_revoked(connectors, c) & (held[0].holders > 0))
-    if still_run or np.any(_revoked(tasks, c) & (held[1].holders > 0)):
-        _previous(connectors, c)[:] = held[0].holders > 0
-        _previous(tasks, c)[:] = held[1].holders > 0
+    still_run = np.any(_revoked(connectors, c) & (run_by[0] > 0))
+    if still_run or np.any(_revoked(tasks, c) & (run_by[1] > 0)):
+        _previous(connectors, c)[:] = run_by[0] > 0
+        _previous(tasks, c)[:] = run_by[1] > 0
         leader.may_revoke = True
     _revoked(connectors, c)[:] = False
     _revoked(tasks, c)[:] = False
@@ -121,12 +122,6 @@ def _revoked(resources: Resources, c: int) -> Flags:
 @kernel
 def _configured(resources: Resources, c: int) -> int:
     return int(np.sum(resources.configured[resources.offsets[c] : resources.offsets[c + 1]]))
-
-
-@kernel
-def _compared(resources: Resources, shares: Shares, c: int) -> Shares:
-    low, high = resources.offsets[c], resources.offsets[c + 1]
-    return compared_with_previous(shares, resources.configured[low:high], resources.previous[low:high])
 
 
 @kernel
