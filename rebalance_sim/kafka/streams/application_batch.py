@@ -9,7 +9,7 @@ import numpy as np
 
 from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
 from rebalance_sim.kafka.runtime.lists import list_offsets
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32, java_key
 from rebalance_sim.kafka.streams.applications import (
     ABSENT,
     ACTIVE,
@@ -23,6 +23,9 @@ from rebalance_sim.kafka.streams.applications import (
 from rebalance_sim.kafka.streams.racks import STRATEGIES
 from rebalance_sim.kafka.wire.streams_protocol import TaskId
 from rebalance_sim.releases import KafkaStreamsRules
+
+_SIGNS = 1 << 127 | 1 << 63
+"""The signs of the halves of a process id: with both inverted, ids sort as numbers without signs."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class TaskAssignment:
 
     def sorted_clients(self) -> list[Client]:
         """Return the clients as ``Applications`` numbers them: the order of ``UUID.compareTo``, of signed halves."""
-        return sorted(self.clients, key=lambda client: _signed_halves(client.process))
+        return sorted(self.clients, key=lambda client: client.process.int ^ _SIGNS)
 
     def sorted_tasks(self) -> list[TaskId]:
         """Return the tasks as ``Applications`` numbers them."""
@@ -143,7 +146,7 @@ class _Arrays:
         self.unknown_previous = len(unknown)
 
     def _consumers(self, client: Client) -> list[list[int]]:
-        in_order = sorted(client.consumers, key=java_order_of)
+        in_order = sorted(client.consumers, key=java_key)
         return [
             [number for number in self._numbered(client.consumers[member]) if self.stateful[number]]
             for member in in_order
@@ -156,16 +159,6 @@ class _Arrays:
 
 def _hash_order(hashes: Ints, put: list[int]) -> Ints32:
     return java_order(hashes, np.array(put, np.int32), java_table_size(len(put)))
-
-
-def _signed_halves(process: UUID) -> tuple[int, int]:
-    most, least = process.int >> 64, process.int & 0xFFFFFFFFFFFFFFFF
-    return most - (most >> 63 << 64), least - (least >> 63 << 64)
-
-
-def java_order_of(text: str) -> bytes:
-    """Return a key that sorts like ``String.compareTo``: by UTF-16 code units."""
-    return text.encode("utf-16-be", "surrogatepass")
 
 
 def uuid_hash(process: UUID) -> int:

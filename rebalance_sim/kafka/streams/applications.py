@@ -5,11 +5,13 @@ in the order of their process ids (``UUID.compareTo``), consumers in that of the
 and tasks in that of ``TaskId``: the orders of Kafka's tree maps, so that only hash orders have to be computed.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.releases import KafkaStreamsRules
@@ -165,6 +167,12 @@ def task_id_hash(subtopology: int, partition: int, rules: int) -> int:
     if rules >= _TASK_ID_HASH:
         return (31 * (31 * (31 + int(subtopology)) + int(partition))) & 0xFFFFFFFF
     return (int(subtopology) + int(partition)) % 0xFFFFFFFF
+
+
+def hash_map_order(hashes: Iterable[int]) -> list[int]:
+    """Return the places of keys in the order of a ``HashMap`` that they were put into, from their hash codes."""
+    codes = np.array(list(hashes), np.int64)
+    return java_order(codes, np.arange(len(codes), dtype=np.int32), java_table_size(len(codes))).tolist()
 
 
 @kernel

@@ -39,7 +39,7 @@ def assign_highly_available(batch: Applications, rules: int) -> TaskAssignments:
     states, probing, uncertain = np.zeros(batch.cells[n], np.uint8), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for a in range(n):
         app = application(batch, a, states)
-        costs = rack_costs(batch, a, _TRAFFIC_COST, _NON_OVERLAP_COST, rules)
+        costs = rack_costs(batch, a, _TRAFFIC_COST, _NON_OVERLAP_COST, True, rules)
         _plan_active_tasks(app)
         optimize_active_tasks(app, costs, True)
         _plan_standby_tasks(batch, a, app, costs)

@@ -15,18 +15,16 @@ from uuid import UUID
 
 import numpy as np
 
-from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
-from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
+from rebalance_sim.kafka.runtime.strings import Strings, java_hashes, java_key
 from rebalance_sim.kafka.streams.application_batch import (
     AssignmentConfigs,
     Client,
     PartitionRacks,
     TaskAssignment,
     applications,
-    java_order_of,
     uuid_hash,
 )
-from rebalance_sim.kafka.streams.applications import ACTIVE, STANDBY, Applications, TaskAssignments
+from rebalance_sim.kafka.streams.applications import ACTIVE, STANDBY, Applications, TaskAssignments, hash_map_order
 from rebalance_sim.kafka.streams.assignors import FALLBACK_PRIOR, HIGH_AVAILABILITY, STICKY, assign_tasks
 from rebalance_sim.kafka.streams.threads import ThreadAssignments, assign_threads
 from rebalance_sim.kafka.streams.topology import Topology
@@ -146,8 +144,10 @@ class _Leader:
         stateful = group.topology.stateful_tasks(kafka.kafka_streams)
         self._stateful = frozenset(stateful)
         self._processes = self._read_processes()
-        self._owned = {part for process in self._processes.values() for part in process.owners}
-        if not all(map(self._owns_known_partitions, self._processes.values())):
+        owned = [process.owners for process in self._processes.values() if process.owners]
+        self._owned = set().union(*owned)
+        if any(self._task_of.keys().isdisjoint(owners) for owners in owned):
+            # Kafka relies on some partition of each process to belong to a task, if it owns any.
             self._known = GroupAnswer(failure="IllegalStateException")
             return
         clients = [self._client(process_id, process) for process_id, process in self._processes.items()]
@@ -160,7 +160,9 @@ class _Leader:
     def _known_answer(self) -> GroupAnswer | None:
         """Read the subscriptions, and return the answer if no task has to be assigned for it."""
         try:
-            for member in _in_map_order(self._group.members):
+            ids = list(self._group.members)
+            # In the order of the leader's ``HashMap`` of subscriptions.
+            for member in (ids[k] for k in hash_map_order(java_hashes(Strings.of(ids)))):
                 data = self._group.members[member].user_data or b""
                 self._infos[member] = decode_subscription_info(data, self._kafka.streams_protocol)
                 _host(self._infos[member].user_end_point)
@@ -185,11 +187,7 @@ class _Leader:
             process.offset_sums[member] = info.offset_sums
             process.owners |= dict.fromkeys(self._group.members[member].owned or (), member)
         ids = list(processes)
-        return {ids[k]: processes[ids[k]] for k in _hash_map_order(map(uuid_hash, ids))}
-
-    def _owns_known_partitions(self, process: _Process) -> bool:
-        """Return whether any owned partition belongs to a task, if there are owned partitions; Kafka relies on it."""
-        return not process.owners or any(part in self._task_of for part in process.owners)
+        return {ids[k]: processes[ids[k]] for k in hash_map_order(map(uuid_hash, ids))}
 
     def _client(self, process_id: UUID, process: _Process) -> Client:
         """Return a process as task assignors see it (``ClientState``)."""
@@ -241,7 +239,7 @@ class _Leader:
         for k, client in enumerate(self.assignment.sorted_clients()):
             row = slice(batch.cells[a] + k * len(numbered), batch.cells[a] + (k + 1) * len(numbered))
             states, consumers, places = tasks.states[row], threads.consumers[row], threads.places[row]
-            members = sorted(client.consumers, key=java_order_of)
+            members = sorted(client.consumers, key=java_key)
             shares = _Shares({member: [] for member in members}, {member: [] for member in members})
             for t in np.lexsort((places, consumers)):
                 if states[t] == ACTIVE:
@@ -286,7 +284,7 @@ class _Leader:
                 waiting.append(task)
             else:
                 kept += [(part, task) for part in partitions]
-        kept.sort(key=lambda pair: (java_order_of(pair[0].topic), pair[0].partition))
+        kept.sort(key=lambda pair: (java_key(pair[0].topic), pair[0].partition))
         standby = shares.standby[member] + [task for task in waiting if self._waits_as_standby(process_id, task)]
         infos = self._infos.values()
         info = AssignmentInfo(
@@ -339,15 +337,3 @@ def _host(end_point: str | None) -> Host | None:
     if parts is None:
         raise SchemaError(f"end point {end_point!r} has no host and port")
     return Host(parts[1], int(parts[2]))
-
-
-def _in_map_order(members: Mapping[str, Subscription]) -> list[str]:
-    """Return member ids in the order of the leader's ``HashMap`` of subscriptions."""
-    ids = list(members)
-    return [ids[k] for k in _hash_map_order(java_hashes(Strings.of(ids)))]
-
-
-def _hash_map_order(hashes: Iterable[int]) -> list[int]:
-    codes = np.array(list(hashes), np.int64)
-    put = np.arange(len(codes), dtype=np.int32)
-    return [int(k) for k in java_order(codes, put, java_table_size(len(put)))]

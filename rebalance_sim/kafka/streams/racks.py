@@ -52,13 +52,16 @@ class Costs(NamedTuple):
 
 
 @kernel
-def rack_costs(batch: Applications, a: int, traffic: int, non_overlap: int, rules: int) -> Costs:
-    """Return the costs of application ``a``, with the assignor's default costs of stateful tasks."""
+def rack_costs(batch: Applications, a: int, traffic: int, non_overlap: int, by_tags: bool, rules: int) -> Costs:
+    """Return the costs of application ``a``, with the assignor's default costs of stateful tasks.
+
+    ``by_tags`` is whether the assignor takes tags into account.
+    """
     settings, racks = batch.settings, batch.racks
     n_cells = batch.cells[a + 1] - batch.cells[a] if racks.enabled[a] else 0
     cells = slice(racks.places[a], racks.places[a] + n_cells)
     n_keys = batch.tags.keys[a + 1] - batch.tags.keys[a]
-    n_tags = (batch.clients[a + 1] - batch.clients[a]) * n_keys if batch.tags.aware[a] else 0
+    n_tags = (batch.clients[a + 1] - batch.clients[a]) * n_keys if by_tags and batch.tags.aware[a] else 0
     traffic = traffic if settings.traffic_cost[a] == ABSENT else settings.traffic_cost[a]
     non_overlap = non_overlap if settings.non_overlap_cost[a] == ABSENT else settings.non_overlap_cost[a]
     return Costs(
@@ -72,23 +75,6 @@ def rack_costs(batch: Applications, a: int, traffic: int, non_overlap: int, rule
         traffic,
         non_overlap,
         rules,
-    )
-
-
-@kernel
-def without_tags(costs: Costs) -> Costs:
-    """Return the costs of an assignor that does not take tags into account."""
-    return Costs(
-        costs.enabled,
-        costs.strategy,
-        costs.misses,
-        costs.changelog_misses,
-        costs.racks,
-        costs.subtopologies,
-        costs.tags[:0],
-        costs.traffic,
-        costs.non_overlap,
-        costs.rules,
     )
 
 

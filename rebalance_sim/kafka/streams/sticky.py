@@ -24,7 +24,7 @@ from rebalance_sim.kafka.streams.applications import (
     task_hashes,
 )
 from rebalance_sim.kafka.streams.balancing import set_state
-from rebalance_sim.kafka.streams.racks import optimize_active_tasks, optimize_standby_tasks, rack_costs, without_tags
+from rebalance_sim.kafka.streams.racks import optimize_active_tasks, optimize_standby_tasks, rack_costs
 
 _NOBODY = -1
 _TRAFFIC_COST, _NON_OVERLAP_COST = 1, 10
@@ -66,7 +66,7 @@ def assign_sticky(batch: Applications, preserves: bool, rules: int) -> TaskAssig
         had = java_order(hashes, had, java_table_size(len(had) + batch.unknown_previous[a]))
         copied = java_order(hashes, batch.task_order[first:end], java_copy_size(end - first))
         _assign_active_tasks(app, sticky, had, copied, preserves)
-        costs = rack_costs(batch, a, _TRAFFIC_COST, _NON_OVERLAP_COST, rules)
+        costs = rack_costs(batch, a, _TRAFFIC_COST, _NON_OVERLAP_COST, False, rules)
         if not preserves:
             optimize_active_tasks(app, costs, True)
             optimize_active_tasks(app, costs, False)
@@ -75,7 +75,7 @@ def assign_sticky(batch: Applications, preserves: bool, rules: int) -> TaskAssig
         for task in batch.stateful_order[first : first + n_stateful]:
             _assign_standby_tasks(app, sticky, task, replicas)
         if not preserves and replicas > 0:
-            optimize_standby_tasks(app, without_tags(costs))
+            optimize_standby_tasks(app, costs)
     return TaskAssignments(states, probing, uncertain)
 
 
