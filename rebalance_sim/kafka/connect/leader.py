@@ -9,7 +9,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from rebalance_sim.kafka.connect.clusters import NO_CANDIDATE, Leader, Moves, Resources, Workers
-from rebalance_sim.kafka.connect.eager import assign_eagerly
 from rebalance_sim.kafka.connect.incremental_cooperative import rebalance
 from rebalance_sim.kafka.runtime.records import new_records, rows
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, Strings, java_hashes, java_key
@@ -96,11 +95,6 @@ class Remembered(Generic[_Name]):
         none = np.zeros(len(numbering.names), np.bool_)
         return cls(numbering, ~none, none)
 
-    def renumbered(self, numbering: Numbering[_Name]) -> "Remembered[_Name]":
-        """Return the same under other numbers."""
-        assigned, revoked = (numbering.flags(self.numbering.named(flags)) for flags in (self.assigned, self.revoked))
-        return Remembered(numbering, assigned, revoked)
-
 
 @dataclass
 class ConnectLeader:
@@ -150,10 +144,19 @@ def assign_rounds(leaders: Sequence[ConnectLeader], rounds: Sequence[Round]) -> 
 
 
 def _eager_moves(this_round: Round) -> dict[str, WorkerMoves]:
-    connectors = dict(sorted(this_round.connectors.items(), key=lambda connector: java_key(connector[0])))
-    members = [worker.member_id for worker in this_round.workers]
-    assigned = assign_eagerly(members, list(connectors), tasks_of(connectors))
-    return {member: WorkerMoves(tuple(names), tuple(tasks)) for member, (names, tasks) in assigned.items()}
+    """Deal the sorted connectors, and then the sorted tasks, to the members in the order of their ids.
+
+    ``EagerAssignor``: every rebalance stops everything and assigns it anew.
+    """
+    names = sorted(this_round.connectors, key=java_key)
+    tasks = tasks_of({name: this_round.connectors[name] for name in names})
+    members = sorted((worker.member_id for worker in this_round.workers), key=java_key)
+    count = len(members)
+    # The first task goes to the member after the one with the last connector.
+    return {
+        member: WorkerMoves(tuple(names[place::count]), tuple(tasks[(place - len(names)) % count :: count]))
+        for place, member in enumerate(members)
+    }
 
 
 def _assign_incrementally(
@@ -265,9 +268,10 @@ def _numbered(
     try:
         return _Numbered(remembered, numbering.flags(configured), _numbers(numbering, held))
     except KeyError:
-        kept = (numbering.named(flags) for flags in (remembered.assigned, remembered.revoked))
+        kept = [numbering.named(flags) for flags in (remembered.assigned, remembered.revoked)]
         numbering = Numbering.of(frozenset(configured).union(*kept, *held))
-    return _Numbered(remembered.renumbered(numbering), numbering.flags(configured), _numbers(numbering, held))
+        remembered = Remembered(numbering, *map(numbering.flags, kept))
+    return _Numbered(remembered, numbering.flags(configured), _numbers(numbering, held))
 
 
 def _numbers(numbering: Numbering[_Name], held: Sequence[Sequence[_Name]]) -> list[list[int]]:

@@ -74,9 +74,9 @@ class MirrorConnector:
 
     def replicates_topic(self, topic: str) -> bool:
         """Return whether it replicates a topic (``MirrorSourceConnector.shouldReplicateTopic``)."""
-        policy = self._policy
+        policy, target = self._policy, self.config.get(_TARGET_ALIAS, "target")
         is_chosen = self._topics.takes(topic) or (self._replicates_heartbeats and policy.is_heartbeats(topic))
-        return is_chosen and not self._is_internal(topic) and not policy.returns_to(self._target, topic)
+        return is_chosen and not self._is_internal(topic) and not policy.returns_to(target, topic)
 
     def replicates_group(self, group: str, consumed: set[str]) -> bool:
         """Return whether it emits checkpoints of a group with committed offsets of these topics."""
@@ -117,10 +117,6 @@ class MirrorConnector:
         return name
 
     @property
-    def _target(self) -> str:
-        return self.config.get(_TARGET_ALIAS, "target")
-
-    @property
     def _replicates_heartbeats(self) -> bool:
         return self.rules < MirrorRules.OWN_INTERNAL or self._flag(_REPLICATES_HEARTBEATS)
 
@@ -131,9 +127,8 @@ class MirrorConnector:
         separator = self._policy.separator if has_own else "."
         suffix = f"{separator}{_INTERNAL}"
         if self.rules >= MirrorRules.OWN_INTERNAL:
-            return topic.endswith(f"{separator}checkpoints{suffix}") or (
-                topic.startswith("mm2") and topic.endswith(suffix)
-            )
+            is_of_mm2 = topic.startswith("mm2") and topic.endswith(suffix)
+            return is_of_mm2 or topic.endswith(f"{separator}checkpoints{suffix}")
         is_named_so = topic.endswith((f".{_INTERNAL}", f"-{_INTERNAL}"))
         return is_named_so or (self.rules >= MirrorRules.SEPARATED and topic.endswith(suffix))
 

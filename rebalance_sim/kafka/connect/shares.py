@@ -69,20 +69,12 @@ def shares_of(resources: Resources, c: int, first_worker: int, end_worker: int, 
         else:
             created[created_count] = resource
             created_count += 1
+    deleted, lost, created = previous & ~configured, lost[:lost_count], created[:created_count]
+    stays, loads = np.ones(len(held), np.bool_), held_from[1:] - held_from[:-1]
+    revoked, owners = np.zeros(len(held), np.bool_), np.full(count, NOBODY, np.int32)
+    added, added_count, taken_back = np.empty(count, np.int32), np.zeros(1, np.int32), np.zeros(count, np.bool_)
     return Shares(
-        held_from,
-        held,
-        holders,
-        previous & ~configured,
-        lost[:lost_count],
-        created[:created_count],
-        np.ones(len(held), np.bool_),
-        held_from[1:] - held_from[:-1],
-        np.zeros(len(held), np.bool_),
-        np.full(count, NOBODY, np.int32),
-        np.empty(count, np.int32),
-        np.zeros(1, np.int32),
-        np.zeros(count, np.bool_),
+        held_from, held, holders, deleted, lost, created, stays, loads, revoked, owners, added, added_count, taken_back
     )
 
 
