@@ -146,11 +146,8 @@ class _Arrays:
         self.unknown_previous = len(unknown)
 
     def _consumers(self, client: Client) -> list[list[int]]:
-        in_order = sorted(client.consumers, key=java_key)
-        return [
-            [number for number in self._numbered(client.consumers[member]) if self.stateful[number]]
-            for member in in_order
-        ]
+        sent = (self._numbered(client.consumers[member]) for member in sorted(client.consumers, key=java_key))
+        return [[number for number in numbers if self.stateful[number]] for numbers in sent]
 
     def _numbered(self, tasks: Iterable[TaskId]) -> list[int]:
         """Return the numbers of the tasks that exist."""
@@ -215,13 +212,8 @@ def _racks(assignments: Sequence[TaskAssignment], rules: KafkaStreamsRules) -> R
         known = assignment.racks.changelogs if of_changelogs else {}
         changelog_misses.append(_misses(assignment, known) if is_enabled else np.empty(0, np.int32))
     places = np.concatenate([[0], np.cumsum(list(map(len, misses)))])[:-1].astype(np.int64)
-    return Racks(
-        np.array(enabled, np.bool_),
-        np.array(of_clients, np.int32),
-        places,
-        _joined(misses, np.int32),
-        _joined(changelog_misses, np.int32),
-    )
+    of_partitions = (_joined(counts, np.int32) for counts in (misses, changelog_misses))
+    return Racks(np.array(enabled, np.bool_), np.array(of_clients, np.int32), places, *of_partitions)
 
 
 def _knows_racks(assignment: TaskAssignment) -> bool:

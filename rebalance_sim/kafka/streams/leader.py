@@ -194,21 +194,12 @@ class _Leader:
         sums = {task: offset for sent in process.offset_sums.values() for task, offset in sent.items()}
         active = {self._task_of[part] for part in process.owners if part in self._task_of}
         rest = {task: offset for task, offset in sums.items() if task not in active}
-        standby = {task for task, offset in rest.items() if offset != LATEST_OFFSET}
-        return Client(
-            process_id,
-            process.offset_sums,
-            frozenset(active | (rest.keys() - standby)),
-            frozenset(standby),
-            {task: self._lag(task, sums.get(task, 0)) for task in self._stateful},
-            process.info.client_tags,
-            self._rack(process),
-        )
-
-    def _rack(self, process: _Process) -> str | None:
-        """Return the rack of a process's members; None unless all have the same."""
+        standby = frozenset(task for task, offset in rest.items() if offset != LATEST_OFFSET)
+        previous = frozenset(active | (rest.keys() - standby)), standby
+        lags = {task: self._lag(task, sums.get(task, 0)) for task in self._stateful}
         racks = {self._group.members[member].rack for member in process.offset_sums}
-        return racks.pop() if len(racks) == 1 else None
+        rack = racks.pop() if len(racks) == 1 else None
+        return Client(process_id, process.offset_sums, *previous, lags, process.info.client_tags, rack)
 
     def _racks(self, stateful: list[TaskId]) -> PartitionRacks:
         """Return the racks of the partitions of all tasks."""
@@ -303,9 +294,7 @@ class _Leader:
             return False
         if self._kafka.kafka_streams < KafkaStreamsRules.OWNED_STANDBYS:
             return True
-        return any(
-            client.process == process_id and task in client.previous_standby for client in self.assignment.clients
-        )
+        return any(each.process == process_id and task in each.previous_standby for each in self.assignment.clients)
 
     def _hosts(self) -> "_Hosts":
         """Return the partitions of each end point, active and standby; of equal ones, the last process counts."""

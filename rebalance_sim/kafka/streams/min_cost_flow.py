@@ -63,14 +63,9 @@ class _Search(NamedTuple):
 @kernel
 def new_edges(room: int) -> Edges:
     """Return room for so many edges."""
-    return Edges(
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.zeros(1, np.int64),
-    )
+    starts, ends, capacities = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
+    costs, flows = np.empty(room, np.int32), np.empty(room, np.int32)
+    return Edges(starts, ends, capacities, costs, flows, np.zeros(1, np.int64))
 
 
 @inner_kernel
@@ -94,18 +89,12 @@ def network(edges: Edges, n_numbers: int) -> Network:
     arc_of = np.empty(2 * n, np.int32)
     for arc in range(2 * n):
         arc_of[order[arc]] = arc
-    graph = Network(
-        np.zeros(n_numbers + 1, np.int32),
-        np.empty(2 * n, np.int32),
-        np.empty(2 * n, np.int32),
-        np.empty(2 * n, np.int32),
-        np.empty(2 * n, np.int32),
-        np.zeros(2 * n, np.int32),
-        np.empty(2 * n, np.int32),
-        np.zeros(2 * n, np.bool_),
-        arc_of[:n].copy(),
-        np.unique(edges.starts[:n]).size + _count_sinks(edges, n_numbers),
-    )
+    first = np.zeros(n_numbers + 1, np.int32)
+    n_nodes = np.unique(edges.starts[:n]).size + _count_sinks(edges, n_numbers)
+    starts, ends, costs = np.empty(2 * n, np.int32), np.empty(2 * n, np.int32), np.empty(2 * n, np.int32)
+    residual, counter = np.empty(2 * n, np.int32), np.empty(2 * n, np.int32)
+    flows, is_edge, arc_of_edge = np.zeros(2 * n, np.int32), np.zeros(2 * n, np.bool_), arc_of[:n].copy()
+    graph = Network(first, starts, ends, costs, residual, flows, counter, is_edge, arc_of_edge, n_nodes)
     for k in range(n):
         forward, backward = arc_of[k], arc_of[n + k]
         _write_arc(graph, forward, edges.starts[k], edges.ends[k], edges.costs[k])

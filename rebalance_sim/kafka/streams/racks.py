@@ -11,8 +11,7 @@ import numpy as np
 
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Ints32
-from rebalance_sim.kafka.streams.applications import ABSENT, ACTIVE, NONE, STANDBY, Application, Applications
-from rebalance_sim.kafka.streams.balancing import set_state
+from rebalance_sim.kafka.streams.applications import ABSENT, ACTIVE, NONE, STANDBY, Application, Applications, set_state
 from rebalance_sim.kafka.streams.min_cost_flow import (
     Edges,
     Network,

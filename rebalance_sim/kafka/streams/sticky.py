@@ -21,9 +21,9 @@ from rebalance_sim.kafka.streams.applications import (
     States,
     TaskAssignments,
     application,
+    set_state,
     task_hashes,
 )
-from rebalance_sim.kafka.streams.balancing import set_state
 from rebalance_sim.kafka.streams.racks import optimize_active_tasks, optimize_standby_tasks, rack_costs
 
 _NOBODY = -1
@@ -85,14 +85,8 @@ def _previous_tasks(app: Application, previous: States, order: Ints32) -> tuple[
     n_clients, n_tasks = len(app.capacities), len(app.stateful)
     counts = np.zeros(2, np.int64)
     counts[1] = n_tasks * (n_tasks - 1) // 2
-    sticky = _Sticky(
-        np.full(n_tasks, _NOBODY, np.int32),
-        previous == STANDBY,
-        order,
-        np.zeros(n_tasks * n_tasks, np.bool_),
-        counts,
-        np.empty(n_clients, np.int32),
-    )
+    active, pairs = np.full(n_tasks, _NOBODY, np.int32), np.zeros(n_tasks * n_tasks, np.bool_)
+    sticky = _Sticky(active, previous == STANDBY, order, pairs, counts, np.empty(n_clients, np.int32))
     had = np.empty(n_tasks, np.int32)
     count = 0
     for client in order:
