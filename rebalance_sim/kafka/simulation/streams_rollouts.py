@@ -13,7 +13,7 @@ changelog topics that are not known exist, and do not grow.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rebalance_sim.kafka.coordinator.consumer.consumer_group import EpochReason
 from rebalance_sim.kafka.coordinator.streams.streams_group import (
@@ -167,10 +167,8 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
     def _request(self, place: int) -> StreamsHeartbeat:
         thread, own = self._threads[place], self._set_up.threads[place]
         if thread.has is None:
-            joining = StreamsHeartbeat(thread.member_id, JOIN_EPOCH, self._process_id(place), self._set_up.topology)
-            return replace(
-                joining, rebalance_timeout_ms=MAX_POLL_INTERVAL_MS, owned=NO_TASKS, instance_id=own.instance_id
-            )
+            joining = thread.member_id, JOIN_EPOCH, self._process_id(place), self._set_up.topology
+            return StreamsHeartbeat(*joining, MAX_POLL_INTERVAL_MS, NO_TASKS, own.instance_id)
         owned = None if thread.has == thread.sent else thread.has[0]
         thread.sent = thread.has
         return StreamsHeartbeat(thread.member_id, thread.epoch, owned=owned, instance_id=own.instance_id)
