@@ -18,6 +18,7 @@ from rebalance_sim.kafka.coordinator.classic.classic_group import (
     next_answer,
 )
 from rebalance_sim.kafka.coordinator.classic.log import load, unload
+from rebalance_sim.kafka.coordinator.classic.rebalance import expire_next, next_deadline
 from rebalance_sim.kafka.coordinator.classic.requests import (
     allows_session_timeout,
     commit_offsets,
@@ -27,7 +28,6 @@ from rebalance_sim.kafka.coordinator.classic.requests import (
     leave_group,
     sync_group,
 )
-from rebalance_sim.kafka.coordinator.classic.timers import expire_next, next_deadline
 from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -47,8 +47,8 @@ from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     wait_for_rejoin,
     wait_for_sync,
 )
+from rebalance_sim.kafka.coordinator.consumer.current_assignment import Reconciliation, reconcile
 from rebalance_sim.kafka.coordinator.consumer.heartbeat import (
-    Reconciliation,
     answer_goodbye,
     consumer_commit_error,
     consumer_error,
@@ -59,7 +59,6 @@ from rebalance_sim.kafka.coordinator.consumer.heartbeat import (
     form_error,
     leave_error,
     load_consumer_group,
-    reconcile,
     remove_member,
     retry_timer,
     take_changes,

@@ -569,11 +569,8 @@ def first_member(classic: ClassicGroup, joined: bool) -> int:
     first = NONE
     for number in range(classic.group.made):
         member = classic.members[number]
-        if (
-            member.known
-            and (member.join != NONE or not joined)
-            and (first == NONE or comes_before(classic, number, first))
-        ):
+        counts = member.known and (member.join != NONE or not joined)
+        if counts and (first == NONE or comes_before(classic, number, first)):
             first = number
     return first
 

@@ -246,12 +246,8 @@ class ShareGroup:
         self._initialize(subscribed)
         is_full = request.subscription is not None and self._is_since(ShareGroupRules.INITIALIZED)
         is_shown = is_full or request.epoch == JOIN_EPOCH or member.assigned != before.assigned
-        return ShareAnswer(
-            Errors.NONE,
-            member.epoch,
-            self.config.group_share_heartbeat_interval_ms,
-            member.assigned if is_shown else None,
-        )
+        interval_ms = self.config.group_share_heartbeat_interval_ms
+        return ShareAnswer(Errors.NONE, member.epoch, interval_ms, member.assigned if is_shown else None)
 
     def _subscribed(self, members: Mapping[str, ShareMember]) -> frozenset[str]:
         return frozenset().union(*(member.subscription for member in members.values()))
