@@ -49,12 +49,9 @@ def simulated(
         for thread in range(threads)
     ]
     topics = {"orders": TASKS, "totals": TASKS, "totals-changelog": TASKS}
-    happened = sorted(events, key=lambda event: event.at_ms)
-    return simulate_streams_group(
-        StreamsSetUp(
-            listed, topology, topics, happened, kafka_version(release), SimulationSettings(**settings), 1, seed
-        )
-    )
+    happened, version = sorted(events, key=lambda event: event.at_ms), kafka_version(release)
+    set_up = StreamsSetUp(listed, topology, topics, happened, version, SimulationSettings(**settings), 1, seed)
+    return simulate_streams_group(set_up)
 
 
 def happens(kind: ScenarioKind, process: int = 0, at_ms: int = 10_000, **more: Any) -> GroupEvent:
