@@ -163,30 +163,22 @@ def _assign_incrementally(
     leaders: Sequence[ConnectLeader], rounds: Sequence[Round], rules: ConnectRules
 ) -> list[dict[str, WorkerMoves]]:
     clusters = NumberedClusters.of(leaders, rounds)
-    connector_moves, task_moves = clusters.rebalance(rules)
+    both = clusters.rebalance(rules)
     _remember(leaders, rounds, clusters.workers, clusters.memory)
-    lists = [
-        *(_by_worker(moves.assigned_from, moves.assigned) for moves in (connector_moves, task_moves)),
-        *(_by_worker(moves.revoked_from, moves.revoked) for moves in (connector_moves, task_moves)),
-    ]
+    lists = [_by_worker(moves.assigned_from, moves.assigned) for moves in both]
+    lists += [_by_worker(moves.revoked_from, moves.revoked) for moves in both]
     answers = []
     bounds = pairwise(clusters.workers.offsets.tolist())
     numbered = zip(leaders, rounds, clusters.connectors, clusters.tasks, bounds, strict=True)
     for c, (leader, this_round, connectors, tasks, (first, end)) in enumerate(numbered):
         leader.connectors = connectors.after(clusters.arrays_of_connectors, c)
         leader.tasks = tasks.after(clusters.arrays_of_tasks, c)
-        moves = zip(this_round.workers, *(listed[first:end] for listed in lists), strict=True)
-        answers.append(
-            {
-                worker.member_id: WorkerMoves(
-                    connectors.named(started),
-                    tasks.named(started_tasks),
-                    connectors.named(ended),
-                    tasks.named(ended_tasks),
-                )
-                for worker, started, started_tasks, ended, ended_tasks in moves
-            }
-        )
+        answer = {}
+        of_workers = zip(this_round.workers, *(listed[first:end] for listed in lists), strict=True)
+        for worker, new, new_tasks, old, old_tasks in of_workers:
+            started = connectors.named(new), tasks.named(new_tasks)
+            answer[worker.member_id] = WorkerMoves(*started, connectors.named(old), tasks.named(old_tasks))
+        answers.append(answer)
     return answers
 
 

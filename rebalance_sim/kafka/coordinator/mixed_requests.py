@@ -261,17 +261,11 @@ def _changes(mixed: MixedGroup, request: JoinRequest, number: int) -> bool:
 def _keep_protocols(mixed: MixedGroup, request: JoinRequest, number: int, protocol: int) -> None:
     """Store the protocols, which the group needs when it becomes a classic one."""
     member, classic_member = mixed.modern.members[number], mixed.classic.members[number]
-    member.classic = True
-    member.session_timeout_ms = request.session_timeout_ms
-    member.protocol = protocol
-    classic_member.protocol_type = request.protocol_type
-    classic_member.protocols, classic_member.preferences, classic_member.metadata = (
-        request.protocols,
-        request.preferences,
-        request.metadata,
-    )
+    member.classic, member.protocol = True, protocol
+    classic_member.protocol_type, classic_member.protocols = request.protocol_type, request.protocols
+    classic_member.preferences, classic_member.metadata = request.preferences, request.metadata
     classic_member.elected_only = False
-    classic_member.session_timeout_ms = request.session_timeout_ms
+    member.session_timeout_ms = classic_member.session_timeout_ms = request.session_timeout_ms
 
 
 @inner_kernel

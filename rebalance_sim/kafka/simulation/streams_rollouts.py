@@ -13,7 +13,7 @@ changelog topics that are not known exist, and do not grow.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rebalance_sim.kafka.coordinator.consumer.consumer_group import EpochReason
 from rebalance_sim.kafka.coordinator.streams.streams_group import (
@@ -121,12 +121,8 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
         for place, each in enumerate(self._set_up.threads):
             if each.is_member:
                 self._by_member[each.name] = place
-                members[each.name] = StreamsGroupMember(
-                    each.process_id,
-                    rebalance_timeout_ms=MAX_POLL_INTERVAL_MS,
-                    instance_id=each.instance_id,
-                    assigned=each.tasks,
-                )
+                member = StreamsGroupMember(each.process_id, instance_id=each.instance_id, assigned=each.tasks)
+                members[each.name] = replace(member, rebalance_timeout_ms=MAX_POLL_INTERVAL_MS)
         self._streams.begin(members, self._set_up.topology, self._topics, 1)
         for name, member in self._streams.members.items():
             thread = self._threads[self._by_member[name]]

@@ -63,17 +63,13 @@ def rack_costs(batch: Applications, a: int, traffic: int, non_overlap: int, by_t
     n_tags = (batch.clients[a + 1] - batch.clients[a]) * n_keys if by_tags and batch.tags.aware[a] else 0
     traffic = traffic if settings.traffic_cost[a] == ABSENT else settings.traffic_cost[a]
     non_overlap = non_overlap if settings.non_overlap_cost[a] == ABSENT else settings.non_overlap_cost[a]
+    enabled, strategy = racks.enabled[a], settings.rack_strategy[a]
+    misses, changelog_misses = racks.misses[cells], racks.changelog_misses[cells]
+    of_clients = racks.of_clients[batch.clients[a] : batch.clients[a + 1]]
+    subtopologies = batch.subtopologies[batch.tasks[a] : batch.tasks[a + 1]]
+    tags = batch.tags.values[batch.tags.places[a] : batch.tags.places[a] + n_tags]
     return Costs(
-        racks.enabled[a],
-        settings.rack_strategy[a],
-        racks.misses[cells],
-        racks.changelog_misses[cells],
-        racks.of_clients[batch.clients[a] : batch.clients[a + 1]],
-        batch.subtopologies[batch.tasks[a] : batch.tasks[a + 1]],
-        batch.tags.values[batch.tags.places[a] : batch.tags.places[a] + n_tags],
-        traffic,
-        non_overlap,
-        rules,
+        enabled, strategy, misses, changelog_misses, of_clients, subtopologies, tags, traffic, non_overlap, rules
     )
 
 

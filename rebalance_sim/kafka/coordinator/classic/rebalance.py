@@ -301,15 +301,11 @@ def begin_write(classic: ClassicGroup, kind: int, assignment: int) -> Write:
             member.written_assignment = assignment if assigns else member.assignment
             member.written_as = number if assigns else member.assigned_as
     classic.group.writes += 1
-    write.kind = kind
-    write.generation = classic.group.generation
-    write.assignment = assignment
-    write.leader = classic.group.leader
-    write.protocol = classic.group.protocol
-    write.protocol_type = classic.group.protocol_type
+    write.kind, write.assignment = kind, assignment
+    write.generation, write.leader = classic.group.generation, classic.group.leader
+    write.protocol, write.protocol_type = classic.group.protocol, classic.group.protocol_type
     write.state_since_ms = classic.group.state_since_ms
-    write.awaited = True
-    write.appended = False
+    write.awaited, write.appended = True, False
     return write
 
 
@@ -340,10 +336,8 @@ def keep_stored(classic: ClassicGroup, write: Write) -> None:
     group = classic.group
     write_number = group.writes_ended - 1
     group.stored = True
-    group.stored_generation = write.generation
-    group.stored_leader = write.leader
-    group.stored_protocol = write.protocol
-    group.stored_protocol_type = write.protocol_type
+    group.stored_generation, group.stored_leader = write.generation, write.leader
+    group.stored_protocol, group.stored_protocol_type = write.protocol, write.protocol_type
     group.stored_state_since_ms = write.state_since_ms
     for number in range(group.made):
         member = classic.members[number]
@@ -419,14 +413,10 @@ def replace_static_member(classic: ClassicGroup, old: int, new: int) -> None:
     after.is_new = before.is_new and classic.rules < CoordinatorRules.JAVA
     after.taken_for_static = before.taken_for_static
     after.elected_only = before.elected_only
-    after.protocol_type = before.protocol_type
-    after.protocols = before.protocols
-    after.preferences = before.preferences
-    after.metadata = before.metadata
-    after.session_timeout_ms = before.session_timeout_ms
-    after.rebalance_timeout_ms = before.rebalance_timeout_ms
-    after.assignment = before.assignment
-    after.assigned_as = before.assigned_as
+    after.protocol_type, after.protocols = before.protocol_type, before.protocols
+    after.preferences, after.metadata = before.preferences, before.metadata
+    after.session_timeout_ms, after.rebalance_timeout_ms = before.session_timeout_ms, before.rebalance_timeout_ms
+    after.assignment, after.assigned_as = before.assignment, before.assigned_as
     before.known = False
     before.session_deadline = NEVER
     if classic.group.leader == old:

@@ -230,10 +230,8 @@ def _replace(modern: ConsumerGroup, old: int, request: Heartbeat) -> None:
     if new != old:
         put_member(modern, new)
         after.known = True
-        after.instance = before.instance
-        after.state = before.state
-        after.subscription = before.subscription
-        after.assignor = before.assignor
+        after.instance, after.state = before.instance, before.state
+        after.subscription, after.assignor = before.subscription, before.assignor
         after.rebalance_timeout_ms = before.rebalance_timeout_ms
         after.rebalance_deadline = NEVER
         before.known = False
