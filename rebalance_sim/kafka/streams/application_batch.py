@@ -125,8 +125,7 @@ class _Arrays:
         self.numbers = {task: k for k, task in enumerate(self.tasks)}
         self.client_hashes = np.array([uuid_hash(client.process) for client in self.clients], np.int64)
         of_process = {client.process: k for k, client in enumerate(self.clients)}
-        put = np.array([of_process[client.process] for client in assignment.clients], np.int32)
-        self.client_order = java_order(self.client_hashes, put, java_table_size(len(put)))
+        self.client_order = _hash_order(self.client_hashes, [of_process[each.process] for each in assignment.clients])
         hashes = np.array([task_id_hash(task.subtopology, task.partition, int(rules)) for task in self.tasks], np.int64)
         self.task_order = _hash_order(hashes, [self.numbers[task] for task in assignment.tasks])
         of_stateful = _hash_order(hashes, [self.numbers[task] for task in assignment.stateful])

@@ -116,14 +116,9 @@ class _Process:
     """By member id."""
     owners: dict[TopicPartition, str] = field(default_factory=dict)
     """By partition, the member that owns it."""
-
-
-@dataclass
-class _Shares:
-    """The tasks of a process, by member, in the order in which its threads got them."""
-
-    active: dict[str, list[TaskId]]
-    standby: dict[str, list[TaskId]]
+    active: dict[str, list[TaskId]] = field(default_factory=dict)
+    """By member, its tasks in the order in which it got them."""
+    standby: dict[str, list[TaskId]] = field(default_factory=dict)
 
 
 class _Leader:
@@ -132,7 +127,6 @@ class _Leader:
     def __init__(self, group: StreamsGroup, kafka: KafkaVersion) -> None:
         self._group, self._kafka = group, kafka
         self._infos: dict[str, SubscriptionInfo] = {}
-        self._shares: dict[UUID, _Shares] = {}
         self._probing = self._is_uncertain = False
         self.assignor = ""
         """The task assignor to ask, or empty if the answer is known without."""
@@ -231,52 +225,51 @@ class _Leader:
             row = slice(batch.cells[a] + k * len(numbered), batch.cells[a] + (k + 1) * len(numbered))
             states, consumers, places = tasks.states[row], threads.consumers[row], threads.places[row]
             members = sorted(client.consumers, key=java_key)
-            shares = _Shares({member: [] for member in members}, {member: [] for member in members})
+            process = self._processes[client.process]
+            process.active, process.standby = {member: [] for member in members}, {member: [] for member in members}
             for t in np.lexsort((places, consumers)):
                 if states[t] == ACTIVE:
-                    shares.active[members[consumers[t]]].append(numbered[t])
+                    process.active[members[consumers[t]]].append(numbered[t])
                 elif states[t] >= STANDBY:
-                    shares.standby[members[consumers[t]]].append(numbered[t])
-            self._shares[client.process] = shares
+                    process.standby[members[consumers[t]]].append(numbered[t])
 
     def answer(self, probing_at: int) -> GroupAnswer:
         """Return what the members receive."""
         if self._known:
             return self._known
-        if any(self._fails(process_id) for process_id in self._processes):
+        if any(map(self._fails, self._processes.values())):
             return GroupAnswer(failure="IllegalStateException")
         hosts = self._hosts()
         answers: dict[str, MemberAnswer] = {}
-        for process_id in self._processes:
+        for process_id, process in self._processes.items():
             next_probing = probing_at if self._probing and process_id == self._group.leader else NO_REBALANCE
-            for member in self._shares[process_id].active:
+            for member in process.active:
                 answers[member] = self._member_answer(process_id, member, next_probing, hosts)
                 # One thread triggers the probing rebalance, unless one before it has to join again at once.
                 if answers[member].info.next_rebalance_ms != NO_REBALANCE:
                     next_probing = NO_REBALANCE
         return GroupAnswer(answers, is_uncertain=self._is_uncertain)
 
-    def _fails(self, process_id: UUID) -> bool:
+    def _fails(self, process: _Process) -> bool:
         """Return whether a thread sent a task that has no lag, which releases up to 3.0 look up."""
         if self._kafka.kafka_streams >= KafkaStreamsRules.KNOWN_TASKS:
             return False
-        shares = self._shares[process_id]
-        active = any(task in self._stateful for tasks in shares.active.values() for task in tasks)
-        sent = {task for sums in self._processes[process_id].offset_sums.values() for task in sums}
-        return (active or any(shares.standby.values())) and not sent <= self._stateful
+        active = any(task in self._stateful for tasks in process.active.values() for task in tasks)
+        sent = {task for sums in process.offset_sums.values() for task in sums}
+        return (active or any(process.standby.values())) and not sent <= self._stateful
 
     def _member_answer(self, process_id: UUID, member: str, next_probing: int, hosts: "_Hosts") -> MemberAnswer:
-        shares, process = self._shares[process_id], self._processes[process_id]
+        process = self._processes[process_id]
         kept: list[tuple[TopicPartition, TaskId]] = []
         waiting: list[TaskId] = []
-        for task in shares.active[member]:
+        for task in process.active[member]:
             partitions = self._partitions[task]
             if any(part in self._owned and process.owners.get(part) != member for part in partitions):
                 waiting.append(task)
             else:
                 kept += [(part, task) for part in partitions]
         kept.sort(key=lambda pair: (java_key(pair[0].topic), pair[0].partition))
-        standby = shares.standby[member] + [task for task in waiting if self._waits_as_standby(process_id, task)]
+        standby = process.standby[member] + [task for task in waiting if self._waits_as_standby(process_id, task)]
         infos = self._infos.values()
         info = AssignmentInfo(
             min(info.version for info in infos),
@@ -300,11 +293,11 @@ class _Leader:
         """Return the partitions of each end point, active and standby; of equal ones, the last process counts."""
         active: dict[Host, frozenset[TopicPartition]] = {}
         standby: dict[Host, frozenset[TopicPartition]] = {}
-        for process_id, process in self._processes.items():
+        for process in self._processes.values():
             host = _host(process.info.user_end_point)
             if host:
-                active[host] = self._partitions_of(self._shares[process_id].active.values())
-                standby[host] = self._partitions_of(self._shares[process_id].standby.values())
+                active[host] = self._partitions_of(process.active.values())
+                standby[host] = self._partitions_of(process.standby.values())
         return active, standby
 
     def _partitions_of(self, shares: Iterable[list[TaskId]]) -> frozenset[TopicPartition]:

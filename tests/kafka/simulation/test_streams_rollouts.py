@@ -38,15 +38,9 @@ def simulated(
 ) -> RolloutOutcome:
     """Simulate a group of two subtopologies with six tasks each, and one standby of those with state."""
     listed = [
-        StreamsThread(
-            f"m{process}-{thread}",
-            process,
-            f"p{process}",
-            is_member=process < processes,
-            instance_id=f"i{process}-{thread}" if static else None,
-        )
-        for process in range(processes + joining)
-        for thread in range(threads)
+        StreamsThread(f"m{p}-{t}", p, f"p{p}", is_member=p < processes, instance_id=f"i{p}-{t}" if static else None)
+        for p in range(processes + joining)
+        for t in range(threads)
     ]
     topics = {"orders": TASKS, "totals": TASKS, "totals-changelog": TASKS}
     happened, version = sorted(events, key=lambda event: event.at_ms), kafka_version(release)
@@ -141,13 +135,9 @@ def test_the_first_process_of_an_empty_group_waits_for_the_initial_rebalance_del
     """It learns of its tasks in the first heartbeat after that."""
     events = [happens(ScenarioKind.RESTART, value=10_000)]
     for delay_ms, waits_ms in ((0, 0), (DELAY_MS, BEAT_MS)):
-        outcome = simulated(
-            *events,
-            processes=1,
-            threads=1,
-            group_streams_initial_rebalance_delay_ms=delay_ms,
-            group_streams_assignment_interval_ms=0,
-        )
+        settings = {"initial_rebalance_delay_ms": delay_ms, "assignment_interval_ms": 0}
+        named = {f"group_streams_{name}": value for name, value in settings.items()}
+        outcome = simulated(*events, processes=1, threads=1, **named)
         (unowned_ms,) = {shares.unowned_ms for shares in outcome.sharing.partitions.values()}
         # It stops, is back after 10 s, and polls for the first time a second later.
         assert 11_000 + waits_ms <= unowned_ms <= 11_000 + waits_ms + 2 * SLACK_MS
