@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any, Generic, TypeVar
 
 from rebalance_sim.kafka.coordinator.consumer.consumer_group import EpochReason
@@ -148,18 +149,14 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
         self._random = random.Random(seed)
         self._by_member: dict[str, int] = {}
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
-        self._pushed = 0
-        self._now = 0
-        self._changed_ms = 0
+        self._numbers = count()
+        self._now = self._changed_ms = self._last_event_ms = self._stage = 0
         self._sharing = Sharing()
         self._outcome = RolloutOutcome(self._sharing)
         self._totals_before = (0, 0, 0)
         self._watched_ms: int | None = None
-        self._stage = 0
-        self._last_event_ms = 0
         self._awaited: GroupEvent | None = None
-        self._awaits_pods = False
-        self._is_interrupted = False
+        self._awaits_pods = self._is_interrupted = False
 
     # ---- what kinds of groups do in different ways
 
@@ -312,8 +309,7 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
     # ---- time and messages
 
     def _at(self, at_ms: int, action: Callable[[], None]) -> None:
-        self._pushed += 1
-        heapq.heappush(self._queue, (at_ms, self._pushed, action))
+        heapq.heappush(self._queue, (at_ms, next(self._numbers), action))
 
     def _latency_ms(self) -> int:
         return self._settings.network_ms + self._random.randint(0, self._settings.network_jitter_ms)

@@ -259,16 +259,12 @@ class ShareGroup:
         """
         if not (self.members and self.initialized):
             return False
-        if self._is_assigned is None and not self._is_since(ShareGroupRules.ONLY_SUBSCRIBED):
-            assigned = frozenset().union(*self.targets.values())
-            self._is_assigned = assigned == _all_of(self.initialized)
         if self._is_assigned is None:
-            assigned = frozenset().union(*self.targets.values()) if self.targets else _NOTHING
-            self._is_assigned = all(
-                {number for topic, number in assigned if topic == name} == set(range(count))
-                for name, count in self.initialized.items()
-                if name in self._names
-            )
+            assigned, counted = frozenset().union(*self.targets.values()), self.initialized
+            if self._is_since(ShareGroupRules.ONLY_SUBSCRIBED):
+                counted = {name: count for name, count in counted.items() if name in self._names}
+                assigned = frozenset(partition for partition in assigned if partition[0] in counted)
+            self._is_assigned = assigned == _all_of(counted)
         return not self._is_assigned
 
     def _can_assign(self, now_ms: int) -> bool:
