@@ -103,5 +103,5 @@ def test_most_members_decide(assignors: tuple[str, ...], preferred: tuple[str, b
 
 def test_no_groups_at_all() -> None:
     assert found("4.3", []) == []
-    found_empty = found("4.3", [(), (Joiner("a", ("server-range",)),), ()])[::2]
-    assert found_empty == [(False, Election((), None, False, {}))] * 2
+    shown = found("4.3", [(), (Joiner("a", ("server-range",)),), ()])[::2]
+    assert shown == [(False, Election((), None, False, {}))] * 2

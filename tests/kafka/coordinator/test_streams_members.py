@@ -28,9 +28,10 @@ def test_every_rule_has_answers() -> None:
 def heartbeat(assigned: JsonObject, target: JsonObject, holders: JsonObject) -> JsonObject:
     """Return the heartbeat of a stable member that reports nothing, with task 0 of subtopology 0."""
     none: JsonObject = {"active": {}, "standby": {}, "warmup": {}}
-    epochs = {"state": 1, "epoch": 1, "previous_epoch": 0, "target_epoch": 2}
-    tasks = {"assigned": none | assigned, "pending": none, "target": none | target, "owned": None}
-    return {"config": epochs | tasks | {"holders": none | holders}}
+    return {
+        "config": {"state": 1, "epoch": 1, "previous_epoch": 0, "assigned": none | assigned, "pending": none,
+                   "target_epoch": 2, "target": none | target, "holders": none | holders, "owned": None}
+    }  # fmt: skip
 
 
 def test_a_standby_task_becomes_active_in_one_step_since_4_4() -> None:

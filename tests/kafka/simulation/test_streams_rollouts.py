@@ -38,10 +38,11 @@ def simulated(
 ) -> RolloutOutcome:
     """Simulate a group of two subtopologies with six tasks each, and one standby of those with state."""
     listed = [
-        StreamsThread(f"m{p}-{t}", p, f"p{p}", is_member=p < processes, instance_id=f"i{p}-{t}" if static else None)
-        for p in range(processes + joining)
-        for t in range(threads)
-    ]
+        StreamsThread(f"m{process}-{thread}", process, f"p{process}", is_member=process < processes,
+                      instance_id=f"i{process}-{thread}" if static else None)
+        for process in range(processes + joining)
+        for thread in range(threads)
+    ]  # fmt: skip
     topics = {"orders": TASKS, "totals": TASKS, "totals-changelog": TASKS}
     happened, version = sorted(events, key=lambda event: event.at_ms), kafka_version(release)
     set_up = StreamsSetUp(listed, topology, topics, happened, version, SimulationSettings(**settings), 1, seed)
