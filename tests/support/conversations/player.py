@@ -73,11 +73,6 @@ def in_order(answers: list[JsonObject]) -> list[JsonObject]:
     return sorted(listed, key=lambda answer: (answer["at_ms"], answer["step"]))
 
 
-def without_ids(answer: JsonObject) -> JsonObject:
-    """Return an answer of the oracle without the ids that its coordinator generated."""
-    return {name: answer[name] for name in ("id", "answers", "groups")}
-
-
 def check_epochs(case: str, groups: list[JsonObject | None]) -> list[JsonObject]:
     """Check that the epochs of a group never fall; return the group where it exists."""
     found = [group for group in groups if group is not None]
