@@ -7,7 +7,6 @@ answered twice.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -71,15 +70,6 @@ def in_order(answers: list[JsonObject]) -> list[JsonObject]:
         for answer in first
     ]
     return sorted(listed, key=lambda answer: (answer["at_ms"], answer["step"]))
-
-
-def check_epochs(case: str, groups: list[JsonObject | None]) -> list[JsonObject]:
-    """Check that the epochs of a group never fall; return the group where it exists."""
-    found = [group for group in groups if group is not None]
-    for before, after in pairwise(found):
-        assert before["group_epoch"] <= after["group_epoch"], case
-        assert before["target_epoch"] <= after["target_epoch"] <= after["group_epoch"], case
-    return found
 
 
 def _name(listed: list[Any]) -> tuple[bool, Any]:
