@@ -297,13 +297,12 @@ def _workers(leaders: Sequence[ConnectLeader], rounds: Sequence[Round]) -> Worke
     ids = [[worker.member_id for worker in each.workers] for each in rounds]
     ranks = [{name: rank for rank, name in enumerate(sorted(of_cluster, key=java_key))} for of_cluster in ids]
     candidates = [dict(zip(leader.candidates, range(len(leader.candidates)), strict=True)) for leader in leaders]
+    places = [(c, name) for c, of_cluster in enumerate(ids) for name in of_cluster]
     return Workers(
         _offsets([len(of_cluster) for of_cluster in ids]),
-        java_hashes(Strings.of([name for of_cluster in ids for name in of_cluster])),
-        np.array([ranks[c][name] for c, of_cluster in enumerate(ids) for name in of_cluster], np.int32),
-        np.array(
-            [candidates[c].get(name, NO_CANDIDATE) for c, of_cluster in enumerate(ids) for name in of_cluster], np.int32
-        ),
+        java_hashes(Strings.of([name for _, name in places])),
+        np.array([ranks[c][name] for c, name in places], np.int32),
+        np.array([candidates[c].get(name, NO_CANDIDATE) for c, name in places], np.int32),
     )
 
 

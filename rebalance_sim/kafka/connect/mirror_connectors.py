@@ -28,6 +28,7 @@ _EXCLUDED = {"topic": r"mm2.*\.internal, .*\.replica, __.*", "group": "console-c
 """What is not replicated by default (``DefaultTopicFilter`` since 4.0, ``DefaultGroupFilter``)."""
 _EXCLUDED_BEFORE_4_0 = _EXCLUDED | {"topic": r".*[\-\.]internal, .*\.replica, __.*"}
 _HEARTBEATS, _INTERNAL = "heartbeats", "internal"
+_NO_NAME = re.compile("(?!)")
 
 
 class MirrorKind(StrEnum):
@@ -186,23 +187,19 @@ class _ReplicationPolicy:
 
 @dataclass(frozen=True)
 class _NameFilter:
-    """Names that match one pattern, and not another one; no pattern matches none."""
+    """Names that match one pattern, and not another one."""
 
-    included: re.Pattern[str] | None
-    excluded: re.Pattern[str] | None
+    included: re.Pattern[str]
+    excluded: re.Pattern[str]
 
     def takes(self, name: str) -> bool:
-        return _matches(self.included, name) and not _matches(self.excluded, name)
+        return self.included.fullmatch(name) is not None and self.excluded.fullmatch(name) is None
 
 
-def _matches(pattern: re.Pattern[str] | None, name: str) -> bool:
-    return pattern is not None and pattern.fullmatch(name) is not None
-
-
-def _pattern(value: str) -> re.Pattern[str] | None:
+def _pattern(value: str) -> re.Pattern[str]:
     """Return the pattern of a list of names and regular expressions (``MirrorUtils.compilePatternList``)."""
     if not value.strip():
-        return None
+        return _NO_NAME
     joined = "|".join(re.split(r"\s*,\s*", value.strip()))
     try:
         with warnings.catch_warnings():

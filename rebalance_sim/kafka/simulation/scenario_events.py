@@ -63,15 +63,9 @@ def _like(member: Mapping[str, Any], name: str, step: ScenarioStep) -> dict[str,
 
 def _value_of(step: ScenarioStep) -> int:
     """Return the ``value`` of a step's events."""
-    match EVENT_KINDS[step.event]:
-        case ScenarioKind.GROW:
-            return step.add
-        case ScenarioKind.FAIL_STORE:
-            return int(Errors[step.error])
-        case ScenarioKind.STALL:
-            return step.for_ms
-        case _:
-            return step.down_ms
+    error: int = Errors[step.error]
+    values = {ScenarioKind.GROW: step.add, ScenarioKind.FAIL_STORE: error, ScenarioKind.STALL: step.for_ms}
+    return int(values.get(EVENT_KINDS[step.event], step.down_ms))
 
 
 def _planned(step: ScenarioStep, stage: int, size: int) -> list[PlannedEvent]:
