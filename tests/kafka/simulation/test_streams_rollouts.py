@@ -136,9 +136,9 @@ def test_the_first_process_of_an_empty_group_waits_for_the_initial_rebalance_del
     """It learns of its tasks in the first heartbeat after that."""
     events = [happens(ScenarioKind.RESTART, value=10_000)]
     for delay_ms, waits_ms in ((0, 0), (DELAY_MS, BEAT_MS)):
-        settings = {"initial_rebalance_delay_ms": delay_ms, "assignment_interval_ms": 0}
-        named = {f"group_streams_{name}": value for name, value in settings.items()}
-        outcome = simulated(*events, processes=1, threads=1, **named)
+        settings: dict[str, Any] = {"group_streams_initial_rebalance_delay_ms": delay_ms}
+        settings["group_streams_assignment_interval_ms"] = 0
+        outcome = simulated(*events, processes=1, threads=1, **settings)
         (unowned_ms,) = {shares.unowned_ms for shares in outcome.sharing.partitions.values()}
         # It stops, is back after 10 s, and polls for the first time a second later.
         assert 11_000 + waits_ms <= unowned_ms <= 11_000 + waits_ms + 2 * SLACK_MS
