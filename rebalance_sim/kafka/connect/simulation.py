@@ -235,8 +235,12 @@ class ConnectCluster:
         while self._agenda and len(self.rebalances) < MOST_REBALANCES:
             self.now_ms, _, kind, what = heappop(self._agenda)
             match kind, what:
+                case "event", ClusterEvent(kind="configure") as event:
+                    self._configure(event)
+                case "event", ClusterEvent(kind="join") as event:
+                    self._join(event.place)
                 case "event", ClusterEvent() as event:
-                    self._happen(event)
+                    self._stop(event)
                 case "expire", str(member_id):
                     self._expire(member_id)
                 case "delay", int(number):
@@ -258,15 +262,6 @@ class ConnectCluster:
 
     def _add(self, at_ms: int, kind: str, what: ClusterEvent | str | int = 0) -> None:
         heappush(self._agenda, (at_ms, next(self._numbers), kind, what))
-
-    def _happen(self, event: ClusterEvent) -> None:
-        match event.kind:
-            case "configure":
-                self._configure(event)
-            case "join":
-                self._join(event.place)
-            case _:
-                self._stop(event)
 
     def _configure(self, event: ClusterEvent) -> None:
         name, before = event.connector, self.connectors.get(event.connector)
@@ -350,10 +345,12 @@ class ConnectCluster:
         reason, self._reason = self._reason, None
         self.generation += 1
         leader = self.members[self.leader].worker
-        joined, protocol = [self._joined(name) for name in self._in_coordinators_order()], self.settings.protocol
+        protocol, order = self.settings.protocol, self._in_coordinators_order()
+        is_eager = protocol == EAGER
+        joined = [JoinedWorker(name) if is_eager else self.members[name].worker.joins_as(name) for name in order]
         seen = Round(self.now_ms, self.generation, leader.last_completed, joined, self.connectors, protocol)
         moves = leader.as_leader.assign(seen)
-        delay_ms = 0 if protocol == EAGER else leader.as_leader.delay_ms
+        delay_ms = 0 if is_eager else leader.as_leader.delay_ms
         started, stopped = self._apply(moves)
         unassigned = len(self.downtimes.down)
         name, workers = self.members[self.leader].name, len(self.members)
@@ -364,10 +361,6 @@ class ConnectCluster:
             self._rebalance_after(self.settings.rejoin_ms, "workers stopped what was revoked")
         for name in [name for name in self._tasks_of_new if self.downtimes.running[name]]:
             self._set_tasks(name, self._tasks_of_new.pop(name), f"connector {name} has its tasks")
-
-    def _joined(self, member_id: str) -> JoinedWorker:
-        worker = self.members[member_id].worker
-        return JoinedWorker(member_id) if self.settings.protocol == EAGER else worker.joins_as(member_id)
 
     def _apply(self, moves: Mapping[str, WorkerMoves]) -> tuple[int, int]:
         """Let workers stop and start what the leader says; return how much they start and stop."""
