@@ -76,7 +76,8 @@ class MirrorConnector:
     def replicates_topic(self, topic: str) -> bool:
         """Return whether it replicates a topic (``MirrorSourceConnector.shouldReplicateTopic``)."""
         policy, target = self._policy, self.config.get(_TARGET_ALIAS, "target")
-        is_chosen = self._topics.takes(topic) or (self._replicates_heartbeats and policy.is_heartbeats(topic))
+        with_heartbeats = self.rules < MirrorRules.OWN_INTERNAL or self._flag(_REPLICATES_HEARTBEATS)
+        is_chosen = self._topics.takes(topic) or (with_heartbeats and policy.is_heartbeats(topic))
         return is_chosen and not self._is_internal(topic) and not policy.returns_to(target, topic)
 
     def replicates_group(self, group: str, consumed: set[str]) -> bool:
@@ -116,10 +117,6 @@ class MirrorConnector:
         if name not in known:
             raise UserError(f"{setting} {name!r} is not a class of Kafka: what it selects is unknown")
         return name
-
-    @property
-    def _replicates_heartbeats(self) -> bool:
-        return self.rules < MirrorRules.OWN_INTERNAL or self._flag(_REPLICATES_HEARTBEATS)
 
     def _is_internal(self, topic: str) -> bool:
         if topic.startswith(("__", ".")):

@@ -424,19 +424,13 @@ def forget_hidden_group(mixed: MixedGroup) -> None:
 @inner_kernel
 def order_timers(mixed: MixedGroup) -> None:
     """Number the timers of a loaded group in the order of its map."""
-    modern, count = mixed.modern, 0
+    modern, bits, count = mixed.modern, _map_bits(mixed), 0
     for number in range(modern.group.made):
         if modern.members[number].known:
-            before = _place_in_map(mixed, number)
+            before = 0
+            for rival in range(modern.group.made):
+                if modern.members[rival].known and rival != number:
+                    before += _is_before(mixed, rival, number, bits)
             modern.members[number].session_timer, modern.members[number].rebalance_timer = 2 * before, 2 * before + 1
             count += 1
     modern.group.timers = max(modern.group.timers, 2 * count)
-
-
-@inner_kernel
-def _place_in_map(mixed: MixedGroup, number: int) -> int:
-    bits, count = _map_bits(mixed), 0
-    for rival in range(mixed.modern.group.made):
-        if mixed.modern.members[rival].known and rival != number:
-            count += _is_before(mixed, rival, number, bits)
-    return count

@@ -42,8 +42,7 @@ def assign_highly_available(batch: Applications, rules: int) -> TaskAssignments:
         _plan_standby_tasks(batch, a, app, costs)
         settings = batch.settings
         plan = movements(app, settings.acceptable_recovery_lag[a], settings.max_warmup_replicas[a], rules)
-        count = move_active_tasks(app, plan)
-        count += move_standby_tasks(app, plan)
+        count = move_active_tasks(app, plan) + move_standby_tasks(app, plan)
         _assign_stateless_tasks(app)
         optimize_active_tasks(app, costs, False)
         probing[a] = count > 0
