@@ -313,9 +313,8 @@ def _memory(leaders: Sequence[ConnectLeader], rounds: Sequence[Round]) -> Any:
     memory["now_ms"] = [each.now_ms for each in rounds]
     memory["max_delay_ms"] = [leader.max_delay_ms for leader in leaders]
     memory["is_continued"] = [leader.generation == each.last_completed for leader, each in pairs]
-    memory["lost_worker"] = [
-        not leader.members.issubset(worker.member_id for worker in each.workers) for leader, each in pairs
-    ]
+    joined = [{worker.member_id for worker in each.workers} for each in rounds]
+    memory["lost_worker"] = [not leader.members <= ids for leader, ids in zip(leaders, joined, strict=True)]
     memory["candidates"] = [len(leader.candidates) for leader in leaders]
     for name in _REMEMBERED:
         memory[name] = [getattr(leader, name) for leader in leaders]

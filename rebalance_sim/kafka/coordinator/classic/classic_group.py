@@ -338,9 +338,8 @@ def clear_group(group: ClassicGroupState) -> None:
     group.exists = False
     group.state = group.previous_state = State.EMPTY
     group.state_since_ms = NEVER
-    group.protocol_type = NONE
     group.generation = 0
-    group.leader = group.protocol = NONE
+    group.leader = group.protocol = group.protocol_type = NONE
     group.member_count = group.largest = group.puts = group.joining = group.pending = group.pending_syncs = 0
     group.join_deadline = group.sync_deadline = group.sessions_end = NEVER
     group.is_initial_delay = group.new_member_added = False
@@ -361,8 +360,7 @@ def transition_to(classic: ClassicGroup, state: int, now: int) -> None:
         legal = before == State.COMPLETING_REBALANCE
     if not legal:
         raise ValueError("illegal transition of a group's state")
-    classic.group.previous_state = before
-    classic.group.state = state
+    classic.group.previous_state, classic.group.state = before, state
     classic.group.state_since_ms = now
 
 

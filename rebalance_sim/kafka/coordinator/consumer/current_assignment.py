@@ -238,8 +238,7 @@ def _advance(modern: ConsumerGroup, number: int) -> bool:
                 unreleased = True
             if mine:
                 partition.pending_revocation = False
-    member.previous_epoch = member.epoch
-    member.epoch = target_epoch
+    member.previous_epoch, member.epoch = member.epoch, target_epoch
     member.state = ModernMemberState.UNRELEASED_PARTITIONS if unreleased else ModernMemberState.STABLE
     return differs
 

@@ -215,8 +215,7 @@ def _add(modern: ConsumerGroup, request: Heartbeat) -> None:
     put_member(modern, number)
     member.known = True
     member.instance = member.assignor = member.subscription = NONE
-    member.epoch = JOIN_EPOCH
-    member.previous_epoch = -1
+    member.epoch, member.previous_epoch = JOIN_EPOCH, -1
     member.state = ModernMemberState.STABLE
     member.rebalance_deadline = NEVER
 
@@ -294,8 +293,7 @@ def use_target(modern: ConsumerGroup, now: int) -> None:
         modern.partitions[p].target = modern.partitions[p].computed_target
     modern.group.target_due = False
     modern.group.wrote = True
-    modern.group.target_epoch = modern.group.epoch
-    modern.group.assigned_ms = now
+    modern.group.target_epoch, modern.group.assigned_ms = modern.group.epoch, now
 
 
 @inner_kernel
