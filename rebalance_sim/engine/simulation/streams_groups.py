@@ -27,15 +27,11 @@ from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.coordinator.streams.streams_group import Tasks
 from rebalance_sim.kafka.coordinator.streams.topology import Subtopology, Topology
 from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent
+from rebalance_sim.kafka.simulation.heartbeat_groups import ROLLOUT_EVENTS
 from rebalance_sim.kafka.simulation.model import ScenarioKind
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.scenario_events import expand_scenario
-from rebalance_sim.kafka.simulation.streams_rollouts import (
-    SIMULATED_EVENTS,
-    StreamsSetUp,
-    StreamsThread,
-    simulate_streams_group,
-)
+from rebalance_sim.kafka.simulation.streams_rollouts import StreamsSetUp, StreamsThread, simulate_streams_group
 from rebalance_sim.releases import STREAMS_ASSIGNORS, KafkaVersion, StreamsGroupRules, StreamsRules
 from rebalance_sim.tables import ADVICE, COSTS, STREAMS_MEMBERS, SUBTOPOLOGIES, struct
 
@@ -243,7 +239,7 @@ def _error(
     if missing is not None:
         return missing
     names = {kind: name for name, kind in EVENT_KINDS.items()}
-    others = sorted({names[event.kind] for event in events if event.kind not in SIMULATED_EVENTS})
+    others = sorted({names[event.kind] for event in events if event.kind not in ROLLOUT_EVENTS})
     return f"event {others[0]} is not simulated for streams groups (KIP-1071)" if others else None
 
 

@@ -9,7 +9,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from rebalance_sim.kafka.connect.clusters import NO_CANDIDATE, Leader, Moves, Resources, Workers
-from rebalance_sim.kafka.connect.eager import assign_eagerly
 from rebalance_sim.kafka.connect.incremental_cooperative import rebalance
 from rebalance_sim.kafka.runtime.records import new_records, rows
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, Strings, java_hashes, java_key
@@ -96,11 +95,6 @@ class Remembered(Generic[_Name]):
         none = np.zeros(len(numbering.names), np.bool_)
         return cls(numbering, ~none, none)
 
-    def renumbered(self, numbering: Numbering[_Name]) -> "Remembered[_Name]":
-        """Return the same under other numbers."""
-        assigned, revoked = (numbering.flags(self.numbering.named(flags)) for flags in (self.assigned, self.revoked))
-        return Remembered(numbering, assigned, revoked)
-
 
 @dataclass
 class ConnectLeader:
@@ -150,40 +144,41 @@ def assign_rounds(leaders: Sequence[ConnectLeader], rounds: Sequence[Round]) -> 
 
 
 def _eager_moves(this_round: Round) -> dict[str, WorkerMoves]:
-    connectors = dict(sorted(this_round.connectors.items(), key=lambda connector: java_key(connector[0])))
-    members = [worker.member_id for worker in this_round.workers]
-    assigned = assign_eagerly(members, list(connectors), tasks_of(connectors))
-    return {member: WorkerMoves(tuple(names), tuple(tasks)) for member, (names, tasks) in assigned.items()}
+    """Deal the sorted connectors, and then the sorted tasks, to the members in the order of their ids.
+
+    ``EagerAssignor``: every rebalance stops everything and assigns it anew.
+    """
+    names = sorted(this_round.connectors, key=java_key)
+    tasks = tasks_of({name: this_round.connectors[name] for name in names})
+    members = sorted((worker.member_id for worker in this_round.workers), key=java_key)
+    count = len(members)
+    # The first task goes to the member after the one with the last connector.
+    return {
+        member: WorkerMoves(tuple(names[place::count]), tuple(tasks[(place - len(names)) % count :: count]))
+        for place, member in enumerate(members)
+    }
 
 
 def _assign_incrementally(
     leaders: Sequence[ConnectLeader], rounds: Sequence[Round], rules: ConnectRules
 ) -> list[dict[str, WorkerMoves]]:
     clusters = NumberedClusters.of(leaders, rounds)
-    connector_moves, task_moves = clusters.rebalance(rules)
+    both = clusters.rebalance(rules)
     _remember(leaders, rounds, clusters.workers, clusters.memory)
-    lists = [
-        *(_by_worker(moves.assigned_from, moves.assigned) for moves in (connector_moves, task_moves)),
-        *(_by_worker(moves.revoked_from, moves.revoked) for moves in (connector_moves, task_moves)),
-    ]
+    lists = [_by_worker(moves.assigned_from, moves.assigned) for moves in both]
+    lists += [_by_worker(moves.revoked_from, moves.revoked) for moves in both]
     answers = []
     bounds = pairwise(clusters.workers.offsets.tolist())
     numbered = zip(leaders, rounds, clusters.connectors, clusters.tasks, bounds, strict=True)
     for c, (leader, this_round, connectors, tasks, (first, end)) in enumerate(numbered):
         leader.connectors = connectors.after(clusters.arrays_of_connectors, c)
         leader.tasks = tasks.after(clusters.arrays_of_tasks, c)
-        moves = zip(this_round.workers, *(listed[first:end] for listed in lists), strict=True)
-        answers.append(
-            {
-                worker.member_id: WorkerMoves(
-                    connectors.named(started),
-                    tasks.named(started_tasks),
-                    connectors.named(ended),
-                    tasks.named(ended_tasks),
-                )
-                for worker, started, started_tasks, ended, ended_tasks in moves
-            }
-        )
+        answer = {}
+        of_workers = zip(this_round.workers, *(listed[first:end] for listed in lists), strict=True)
+        for worker, new, new_tasks, old, old_tasks in of_workers:
+            started = connectors.named(new), tasks.named(new_tasks)
+            answer[worker.member_id] = WorkerMoves(*started, connectors.named(old), tasks.named(old_tasks))
+        answers.append(answer)
     return answers
 
 
@@ -265,9 +260,10 @@ def _numbered(
     try:
         return _Numbered(remembered, numbering.flags(configured), _numbers(numbering, held))
     except KeyError:
-        kept = (numbering.named(flags) for flags in (remembered.assigned, remembered.revoked))
+        kept = [numbering.named(flags) for flags in (remembered.assigned, remembered.revoked)]
         numbering = Numbering.of(frozenset(configured).union(*kept, *held))
-    return _Numbered(remembered.renumbered(numbering), numbering.flags(configured), _numbers(numbering, held))
+        remembered = Remembered(numbering, *map(numbering.flags, kept))
+    return _Numbered(remembered, numbering.flags(configured), _numbers(numbering, held))
 
 
 def _numbers(numbering: Numbering[_Name], held: Sequence[Sequence[_Name]]) -> list[list[int]]:
@@ -301,13 +297,12 @@ def _workers(leaders: Sequence[ConnectLeader], rounds: Sequence[Round]) -> Worke
     ids = [[worker.member_id for worker in each.workers] for each in rounds]
     ranks = [{name: rank for rank, name in enumerate(sorted(of_cluster, key=java_key))} for of_cluster in ids]
     candidates = [dict(zip(leader.candidates, range(len(leader.candidates)), strict=True)) for leader in leaders]
+    places = [(c, name) for c, of_cluster in enumerate(ids) for name in of_cluster]
     return Workers(
         _offsets([len(of_cluster) for of_cluster in ids]),
-        java_hashes(Strings.of([name for of_cluster in ids for name in of_cluster])),
-        np.array([ranks[c][name] for c, of_cluster in enumerate(ids) for name in of_cluster], np.int32),
-        np.array(
-            [candidates[c].get(name, NO_CANDIDATE) for c, of_cluster in enumerate(ids) for name in of_cluster], np.int32
-        ),
+        java_hashes(Strings.of([name for _, name in places])),
+        np.array([ranks[c][name] for c, name in places], np.int32),
+        np.array([candidates[c].get(name, NO_CANDIDATE) for c, name in places], np.int32),
     )
 
 
@@ -318,9 +313,8 @@ def _memory(leaders: Sequence[ConnectLeader], rounds: Sequence[Round]) -> Any:
     memory["now_ms"] = [each.now_ms for each in rounds]
     memory["max_delay_ms"] = [leader.max_delay_ms for leader in leaders]
     memory["is_continued"] = [leader.generation == each.last_completed for leader, each in pairs]
-    memory["lost_worker"] = [
-        not leader.members.issubset(worker.member_id for worker in each.workers) for leader, each in pairs
-    ]
+    joined = [{worker.member_id for worker in each.workers} for each in rounds]
+    memory["lost_worker"] = [not leader.members <= ids for leader, ids in zip(leaders, joined, strict=True)]
     memory["candidates"] = [len(leader.candidates) for leader in leaders]
     for name in _REMEMBERED:
         memory[name] = [getattr(leader, name) for leader in leaders]

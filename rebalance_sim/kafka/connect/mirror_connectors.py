@@ -28,6 +28,7 @@ _EXCLUDED = {"topic": r"mm2.*\.internal, .*\.replica, __.*", "group": "console-c
 """What is not replicated by default (``DefaultTopicFilter`` since 4.0, ``DefaultGroupFilter``)."""
 _EXCLUDED_BEFORE_4_0 = _EXCLUDED | {"topic": r".*[\-\.]internal, .*\.replica, __.*"}
 _HEARTBEATS, _INTERNAL = "heartbeats", "internal"
+_NO_NAME = re.compile("(?!)")
 
 
 class MirrorKind(StrEnum):
@@ -74,9 +75,10 @@ class MirrorConnector:
 
     def replicates_topic(self, topic: str) -> bool:
         """Return whether it replicates a topic (``MirrorSourceConnector.shouldReplicateTopic``)."""
-        policy = self._policy
-        is_chosen = self._topics.takes(topic) or (self._replicates_heartbeats and policy.is_heartbeats(topic))
-        return is_chosen and not self._is_internal(topic) and not policy.returns_to(self._target, topic)
+        policy, target = self._policy, self.config.get(_TARGET_ALIAS, "target")
+        with_heartbeats = self.rules < MirrorRules.OWN_INTERNAL or self._flag(_REPLICATES_HEARTBEATS)
+        is_chosen = self._topics.takes(topic) or (with_heartbeats and policy.is_heartbeats(topic))
+        return is_chosen and not self._is_internal(topic) and not policy.returns_to(target, topic)
 
     def replicates_group(self, group: str, consumed: set[str]) -> bool:
         """Return whether it emits checkpoints of a group with committed offsets of these topics."""
@@ -116,14 +118,6 @@ class MirrorConnector:
             raise UserError(f"{setting} {name!r} is not a class of Kafka: what it selects is unknown")
         return name
 
-    @property
-    def _target(self) -> str:
-        return self.config.get(_TARGET_ALIAS, "target")
-
-    @property
-    def _replicates_heartbeats(self) -> bool:
-        return self.rules < MirrorRules.OWN_INTERNAL or self._flag(_REPLICATES_HEARTBEATS)
-
     def _is_internal(self, topic: str) -> bool:
         if topic.startswith(("__", ".")):
             return True
@@ -131,9 +125,8 @@ class MirrorConnector:
         separator = self._policy.separator if has_own else "."
         suffix = f"{separator}{_INTERNAL}"
         if self.rules >= MirrorRules.OWN_INTERNAL:
-            return topic.endswith(f"{separator}checkpoints{suffix}") or (
-                topic.startswith("mm2") and topic.endswith(suffix)
-            )
+            is_of_mm2 = topic.startswith("mm2") and topic.endswith(suffix)
+            return is_of_mm2 or topic.endswith(f"{separator}checkpoints{suffix}")
         is_named_so = topic.endswith((f".{_INTERNAL}", f"-{_INTERNAL}"))
         return is_named_so or (self.rules >= MirrorRules.SEPARATED and topic.endswith(suffix))
 
@@ -191,23 +184,19 @@ class _ReplicationPolicy:
 
 @dataclass(frozen=True)
 class _NameFilter:
-    """Names that match one pattern, and not another one; no pattern matches none."""
+    """Names that match one pattern, and not another one."""
 
-    included: re.Pattern[str] | None
-    excluded: re.Pattern[str] | None
+    included: re.Pattern[str]
+    excluded: re.Pattern[str]
 
     def takes(self, name: str) -> bool:
-        return _matches(self.included, name) and not _matches(self.excluded, name)
+        return self.included.fullmatch(name) is not None and self.excluded.fullmatch(name) is None
 
 
-def _matches(pattern: re.Pattern[str] | None, name: str) -> bool:
-    return pattern is not None and pattern.fullmatch(name) is not None
-
-
-def _pattern(value: str) -> re.Pattern[str] | None:
+def _pattern(value: str) -> re.Pattern[str]:
     """Return the pattern of a list of names and regular expressions (``MirrorUtils.compilePatternList``)."""
     if not value.strip():
-        return None
+        return _NO_NAME
     joined = "|".join(re.split(r"\s*,\s*", value.strip()))
     try:
         with warnings.catch_warnings():

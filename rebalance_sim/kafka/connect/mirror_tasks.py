@@ -152,9 +152,5 @@ def _shares(listing: _Listing, items: Sequence[tuple[str, int | None]], tasks: I
     for (name, _), task in placed:
         of_tie[tie_of[name]].add(task)
     names = Counter(listing.ties)
-
-    def is_certain(name: str) -> bool:
-        tie = tie_of[name]
-        return names[tie] == 1 or len(of_tie[tie]) == 1
-
-    return [MirrorShare(task, name, partition, is_certain(name)) for (name, partition), task in placed]
+    certain = {name: names[tie] == 1 or len(of_tie[tie]) == 1 for name, tie in tie_of.items()}
+    return [MirrorShare(task, name, partition, certain[name]) for (name, partition), task in placed]

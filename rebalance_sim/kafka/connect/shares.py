@@ -42,41 +42,26 @@ class Shares(NamedTuple):
 
 
 @kernel
-def shares_of(resources: Resources, c: int, first_worker: int, end_worker: int) -> Shares:
-    """Return the shares of a cluster's workers before its rebalance changes anything."""
-    low, high = resources.offsets[c], resources.offsets[c + 1]
-    start = resources.held_from[first_worker]
-    held_from = resources.held_from[first_worker : end_worker + 1] - start
-    held = resources.held[start : resources.held_from[end_worker]]
-    count = high - low
-    holders = np.zeros(count, np.int32)
-    for resource in held:
+def holders_of(resources: Resources, c: int, first_worker: int, end_worker: int) -> Ints32:
+    """Return how many workers of a cluster run each resource."""
+    holders = np.zeros(resources.offsets[c + 1] - resources.offsets[c], np.int32)
+    for resource in resources.held[resources.held_from[first_worker] : resources.held_from[end_worker]]:
         holders[resource] += 1
-    return Shares(
-        held_from,
-        held,
-        holders,
-        np.zeros(count, np.bool_),
-        np.empty(0, np.int32),
-        np.empty(0, np.int32),
-        np.ones(len(held), np.bool_),
-        held_from[1:] - held_from[:-1],
-        np.zeros(len(held), np.bool_),
-        np.full(count, NOBODY, np.int32),
-        np.empty(count, np.int32),
-        np.zeros(1, np.int32),
-        np.zeros(count, np.bool_),
-    )
+    return holders
 
 
 @kernel
-def compared_with_previous(shares: Shares, configured: Flags, previous: Flags) -> Shares:
-    """Return the shares with what was deleted, lost and created since the last rebalance."""
-    deleted = previous & ~configured
-    lost, created = np.empty(len(previous), np.int32), np.empty(len(previous), np.int32)
+def shares_of(resources: Resources, c: int, first_worker: int, end_worker: int, holders: Ints32) -> Shares:
+    """Return the shares of a cluster's workers before its rebalance, and what has changed since the last one."""
+    low, high = resources.offsets[c], resources.offsets[c + 1]
+    start, count = resources.held_from[first_worker], high - low
+    held_from = resources.held_from[first_worker : end_worker + 1] - start
+    held = resources.held[start : resources.held_from[end_worker]]
+    configured, previous = resources.configured[low:high], resources.previous[low:high]
+    lost, created = np.empty(count, np.int32), np.empty(count, np.int32)
     lost_count, created_count = 0, 0
-    for resource in range(len(previous)):
-        if not configured[resource] or shares.holders[resource] > 0:
+    for resource in range(count):
+        if not configured[resource] or holders[resource] > 0:
             continue
         if previous[resource]:
             lost[lost_count] = resource
@@ -84,20 +69,12 @@ def compared_with_previous(shares: Shares, configured: Flags, previous: Flags) -
         else:
             created[created_count] = resource
             created_count += 1
+    deleted, lost, created = previous & ~configured, lost[:lost_count], created[:created_count]
+    stays, loads = np.ones(len(held), np.bool_), held_from[1:] - held_from[:-1]
+    revoked, owners = np.zeros(len(held), np.bool_), np.full(count, NOBODY, np.int32)
+    added, added_count, taken_back = np.empty(count, np.int32), np.zeros(1, np.int32), np.zeros(count, np.bool_)
     return Shares(
-        shares.held_from,
-        shares.held,
-        shares.holders,
-        deleted,
-        lost[:lost_count],
-        created[:created_count],
-        shares.stays,
-        shares.loads,
-        shares.is_revoked,
-        shares.owners,
-        shares.added,
-        shares.added_count,
-        shares.taken_back,
+        held_from, held, holders, deleted, lost, created, stays, loads, revoked, owners, added, added_count, taken_back
     )
 
 

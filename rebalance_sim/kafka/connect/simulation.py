@@ -7,6 +7,7 @@ do within a heartbeat interval. When a delay ends they rejoin at once, since eac
 
 import random
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
@@ -14,7 +15,6 @@ from itertools import count
 
 import numpy as np
 
-from rebalance_sim.kafka.connect.downtime import Downtimes, Resource
 from rebalance_sim.kafka.connect.leader import (
     DEFAULT_MAX_DELAY_MS,
     NO_GENERATION,
@@ -35,6 +35,9 @@ SESSION_TIMEOUT_MS = 10_000
 """Default of a worker's ``session.timeout.ms``."""
 MOST_REBALANCES = 10_000
 """A cluster that rebalances more often than that is taken never to become stable."""
+
+Resource = str | ConnectorTaskId
+"""A connector, or a task."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,62 @@ class Process:
     is_alive: bool = True
 
 
+class Downtimes:
+    """The time during which configured connectors and tasks run on no worker.
+
+    >>> downtimes = Downtimes({"sink"}, ["sink"])
+    >>> downtimes.stop(["sink"], 1_000)
+    >>> downtimes.start(["sink"], 4_000)
+    >>> downtimes.total_ms["sink"], downtimes.longest_ms
+    (3000, 3000)
+    """
+
+    def __init__(self, configured: Iterable[Resource], running: Iterable[Resource]) -> None:
+        self.running = Counter(running)
+        self.down = {resource: 0 for resource in configured if not self.running[resource]}
+        """Since when each resource is down."""
+        self.configured = set(configured)
+        self.total_ms: Counter[Resource] = Counter()
+        self.longest_ms = 0
+        self.starts = 0
+
+    def configure(self, configured: set[Resource], now_ms: int) -> None:
+        """Change what is configured; what is new is down from now on."""
+        for resource in self.configured - configured:
+            self._end(resource, now_ms)
+        self.configured = configured
+        for resource in configured:
+            if not self.running[resource]:
+                self.down.setdefault(resource, now_ms)
+
+    def stop(self, resources: Iterable[Resource], now_ms: int) -> None:
+        """Let workers stop resources that they run."""
+        for resource in resources:
+            self.running[resource] -= 1
+            if self.running[resource] == 0 and resource in self.configured:
+                self.down[resource] = now_ms
+
+    def start(self, resources: Iterable[Resource], now_ms: int) -> None:
+        """Let workers start resources."""
+        for resource in resources:
+            self.running[resource] += 1
+            self.starts += 1
+            self._end(resource, now_ms)
+
+    def end(self, now_ms: int) -> None:
+        """Count what is still down up to the end of the simulation; it stays down."""
+        for resource in list(self.down):
+            since_ms = self.down[resource]
+            self._end(resource, now_ms)
+            self.down[resource] = since_ms
+
+    def _end(self, resource: Resource, now_ms: int) -> None:
+        if resource in self.down:
+            lasted_ms = now_ms - self.down.pop(resource)
+            self.total_ms[resource] += lasted_ms
+            self.longest_ms = max(self.longest_ms, lasted_ms)
+
+
 class ConnectCluster:
     """A simulated cluster.
 
@@ -176,8 +235,12 @@ class ConnectCluster:
         while self._agenda and len(self.rebalances) < MOST_REBALANCES:
             self.now_ms, _, kind, what = heappop(self._agenda)
             match kind, what:
+                case "event", ClusterEvent(kind="configure") as event:
+                    self._configure(event)
+                case "event", ClusterEvent(kind="join") as event:
+                    self._join(event.place)
                 case "event", ClusterEvent() as event:
-                    self._happen(event)
+                    self._stop(event)
                 case "expire", str(member_id):
                     self._expire(member_id)
                 case "delay", int(number):
@@ -200,15 +263,6 @@ class ConnectCluster:
     def _add(self, at_ms: int, kind: str, what: ClusterEvent | str | int = 0) -> None:
         heappush(self._agenda, (at_ms, next(self._numbers), kind, what))
 
-    def _happen(self, event: ClusterEvent) -> None:
-        match event.kind:
-            case "configure":
-                self._configure(event)
-            case "join":
-                self._join(event.place)
-            case _:
-                self._stop(event)
-
     def _configure(self, event: ClusterEvent) -> None:
         name, before = event.connector, self.connectors.get(event.connector)
         if event.tasks == before:
@@ -218,9 +272,8 @@ class ConnectCluster:
             self._tasks_of_new[name] = event.tasks or 0
             self._set_tasks(name, 0, f"connector {name} was added")
         else:
-            self._set_tasks(
-                name, event.tasks, f"connector {name} was {'deleted' if event.tasks is None else 'changed'}"
-            )
+            change = "deleted" if event.tasks is None else "changed"
+            self._set_tasks(name, event.tasks, f"connector {name} was {change}")
 
     def _set_tasks(self, connector: str, tasks: int | None, reason: str) -> None:
         if tasks is None:
@@ -292,17 +345,12 @@ class ConnectCluster:
         reason, self._reason = self._reason, None
         self.generation += 1
         leader = self.members[self.leader].worker
-        moves = leader.as_leader.assign(
-            Round(
-                self.now_ms,
-                self.generation,
-                leader.last_completed,
-                [self._joined(name) for name in self._in_coordinators_order()],
-                self.connectors,
-                self.settings.protocol,
-            )
-        )
-        delay_ms = 0 if self.settings.protocol == EAGER else leader.as_leader.delay_ms
+        protocol, order = self.settings.protocol, self._in_coordinators_order()
+        is_eager = protocol == EAGER
+        joined = [JoinedWorker(name) if is_eager else self.members[name].worker.joins_as(name) for name in order]
+        seen = Round(self.now_ms, self.generation, leader.last_completed, joined, self.connectors, protocol)
+        moves = leader.as_leader.assign(seen)
+        delay_ms = 0 if is_eager else leader.as_leader.delay_ms
         started, stopped = self._apply(moves)
         unassigned = len(self.downtimes.down)
         name, workers = self.members[self.leader].name, len(self.members)
@@ -313,10 +361,6 @@ class ConnectCluster:
             self._rebalance_after(self.settings.rejoin_ms, "workers stopped what was revoked")
         for name in [name for name in self._tasks_of_new if self.downtimes.running[name]]:
             self._set_tasks(name, self._tasks_of_new.pop(name), f"connector {name} has its tasks")
-
-    def _joined(self, member_id: str) -> JoinedWorker:
-        worker = self.members[member_id].worker
-        return JoinedWorker(member_id) if self.settings.protocol == EAGER else worker.joins_as(member_id)
 
     def _apply(self, moves: Mapping[str, WorkerMoves]) -> tuple[int, int]:
         """Let workers stop and start what the leader says; return how much they start and stop."""

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-from rebalance_sim.releases import CoordinatorRules
-
 
 class BrokerConfig(NamedTuple):
     """Settings by the names that brokers give them (``GroupConfig``, ``GroupCoordinatorConfig``)."""
@@ -18,10 +16,3 @@ class BrokerConfig(NamedTuple):
     group_consumer_max_size: int = 2**31 - 1
     group_consumer_assignment_interval_ms: int = 1000
     """Shortest time between two target assignments of a consumer-protocol group (4.3)."""
-
-
-def default_broker_config(rules: CoordinatorRules) -> BrokerConfig:
-    """Return the defaults of the releases that follow these rules; early ones allow sessions of 5 minutes at most."""
-    if rules == CoordinatorRules.SCALA_1_0:
-        return BrokerConfig(group_max_session_timeout_ms=300_000)
-    return BrokerConfig()

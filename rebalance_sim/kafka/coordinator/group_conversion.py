@@ -22,7 +22,7 @@ from rebalance_sim.kafka.coordinator.classic.classic_group import (
     next_timer,
     set_session,
 )
-from rebalance_sim.kafka.coordinator.classic.log import forget_members
+from rebalance_sim.kafka.coordinator.classic.log import forget_group
 from rebalance_sim.kafka.coordinator.classic.rebalance import prepare_rebalance
 from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     JOIN_EPOCH,
@@ -114,23 +114,24 @@ def describe_classic_member(
 @inner_kernel
 def join_classic_group(mixed: MixedGroup, request: Heartbeat, store_error: int, now: int) -> None:
     """Handle the heartbeat of a consumer that joins a classic group (``getOrMaybeCreateConsumerGroup``)."""
-    if mixed.classic.group.state == State.EMPTY:
+    group, modern, largest = mixed.classic.group, mixed.modern.group, mixed.modern.config.group_consumer_max_size
+    if group.state == State.EMPTY:
         if store_error == Errors.NONE:
             _forget_classic_group(mixed)
-            mixed.modern.group.rebalances, mixed.modern.group.evicted = (
-                mixed.classic.group.rebalances,
-                mixed.classic.group.evicted,
-            )
+            modern.rebalances, modern.evicted = group.rebalances, group.evicted
         consumer_heartbeat(mixed.modern, request, store_error, now)
         return
-    error = _upgrade_error(mixed)
+    error: int = Errors.NONE
+    # ``validateOnlineUpgrade``
+    if group.protocol_type != mixed.consumer_type or group.member_count > largest:
+        error = Errors.GROUP_ID_NOT_FOUND
     if error == Errors.NONE:
         # Waiting members must rejoin even if the conversion fails now.
-        for number in range(mixed.classic.group.made):
+        for number in range(group.made):
             answer_parked_join(mixed.classic, number, number, Errors.REBALANCE_IN_PROGRESS)
             answer_parked_sync(mixed.classic, number, Errors.REBALANCE_IN_PROGRESS)
         error = _conversion_error(mixed)
-    if error == Errors.NONE and mixed.classic.group.member_count >= mixed.modern.config.group_consumer_max_size:
+    if error == Errors.NONE and group.member_count >= largest:
         error = Errors.GROUP_MAX_SIZE_REACHED
     if error == Errors.NONE:
         error = response_error(store_error, CoordinatorRules.JAVA)
@@ -139,15 +140,6 @@ def join_classic_group(mixed: MixedGroup, request: Heartbeat, store_error: int, 
         return
     _upgrade(mixed, now)
     consumer_heartbeat(mixed.modern, request, store_error, now)
-
-
-@inner_kernel
-def _upgrade_error(mixed: MixedGroup) -> int:
-    """Check whether the group may be converted (``validateOnlineUpgrade``)."""
-    group = mixed.classic.group
-    if group.protocol_type != mixed.consumer_type or group.member_count > mixed.modern.config.group_consumer_max_size:
-        return Errors.GROUP_ID_NOT_FOUND
-    return Errors.NONE
 
 
 @inner_kernel
@@ -242,13 +234,10 @@ def _places_after(mixed: MixedGroup, number: int) -> int:
 def _forget_classic_group(mixed: MixedGroup) -> None:
     """Remove the classic group; only the timer of a join phase goes on, as Kafka does not cancel it."""
     group = mixed.classic.group
-    forget_members(mixed.classic)
     join_deadline = group.join_deadline
-    clear_group(group)
+    forget_group(mixed.classic)
     group.join_deadline = join_deadline
     group.stored = False
-    for write_number in range(group.writes_ended, group.writes):
-        mixed.classic.writes[write_number % group.write_places].awaited = False
 
 
 @inner_kernel
@@ -419,13 +408,10 @@ def _store(mixed: MixedGroup) -> None:
 @inner_kernel
 def hide_consumer_group(mixed: MixedGroup) -> None:
     """Hide a consumer-protocol group without members from a JoinGroup; the log still has it."""
-    mixed.classic.group.rebalances, mixed.classic.group.evicted = (
-        mixed.modern.group.rebalances,
-        mixed.modern.group.evicted,
-    )
-    mixed.classic.group.join_deadline = NEVER
-    mixed.modern.group.exists = False
-    mixed.modern.group.only_stored = True
+    group, modern = mixed.classic.group, mixed.modern.group
+    group.rebalances, group.evicted = modern.rebalances, modern.evicted
+    group.join_deadline = NEVER
+    modern.exists, modern.only_stored = False, True
 
 
 @inner_kernel
@@ -438,19 +424,13 @@ def forget_hidden_group(mixed: MixedGroup) -> None:
 @inner_kernel
 def order_timers(mixed: MixedGroup) -> None:
     """Number the timers of a loaded group in the order of its map."""
-    modern, count = mixed.modern, 0
+    modern, bits, count = mixed.modern, _map_bits(mixed), 0
     for number in range(modern.group.made):
         if modern.members[number].known:
-            before = _place_in_map(mixed, number)
+            before = 0
+            for rival in range(modern.group.made):
+                if modern.members[rival].known and rival != number:
+                    before += _is_before(mixed, rival, number, bits)
             modern.members[number].session_timer, modern.members[number].rebalance_timer = 2 * before, 2 * before + 1
             count += 1
     modern.group.timers = max(modern.group.timers, 2 * count)
-
-
-@inner_kernel
-def _place_in_map(mixed: MixedGroup, number: int) -> int:
-    bits, count = _map_bits(mixed), 0
-    for rival in range(mixed.modern.group.made):
-        if mixed.modern.members[rival].known and rival != number:
-            count += _is_before(mixed, rival, number, bits)
-    return count

@@ -18,6 +18,7 @@ from rebalance_sim.kafka.coordinator.classic.classic_group import (
     next_answer,
 )
 from rebalance_sim.kafka.coordinator.classic.log import load, unload
+from rebalance_sim.kafka.coordinator.classic.rebalance import expire_next, next_deadline
 from rebalance_sim.kafka.coordinator.classic.requests import (
     allows_session_timeout,
     commit_offsets,
@@ -27,7 +28,6 @@ from rebalance_sim.kafka.coordinator.classic.requests import (
     leave_group,
     sync_group,
 )
-from rebalance_sim.kafka.coordinator.classic.timers import expire_next, next_deadline
 from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -47,8 +47,8 @@ from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     wait_for_rejoin,
     wait_for_sync,
 )
+from rebalance_sim.kafka.coordinator.consumer.current_assignment import Reconciliation, reconcile
 from rebalance_sim.kafka.coordinator.consumer.heartbeat import (
-    Reconciliation,
     answer_goodbye,
     consumer_commit_error,
     consumer_error,
@@ -59,7 +59,6 @@ from rebalance_sim.kafka.coordinator.consumer.heartbeat import (
     form_error,
     leave_error,
     load_consumer_group,
-    reconcile,
     remove_member,
     retry_timer,
     take_changes,
@@ -262,17 +261,11 @@ def _changes(mixed: MixedGroup, request: JoinRequest, number: int) -> bool:
 def _keep_protocols(mixed: MixedGroup, request: JoinRequest, number: int, protocol: int) -> None:
     """Store the protocols, which the group needs when it becomes a classic one."""
     member, classic_member = mixed.modern.members[number], mixed.classic.members[number]
-    member.classic = True
-    member.session_timeout_ms = request.session_timeout_ms
-    member.protocol = protocol
-    classic_member.protocol_type = request.protocol_type
-    classic_member.protocols, classic_member.preferences, classic_member.metadata = (
-        request.protocols,
-        request.preferences,
-        request.metadata,
-    )
+    member.classic, member.protocol = True, protocol
+    classic_member.protocol_type, classic_member.protocols = request.protocol_type, request.protocols
+    classic_member.preferences, classic_member.metadata = request.preferences, request.metadata
     classic_member.elected_only = False
-    classic_member.session_timeout_ms = request.session_timeout_ms
+    member.session_timeout_ms = classic_member.session_timeout_ms = request.session_timeout_ms
 
 
 @inner_kernel

@@ -70,11 +70,8 @@ class Replay:
     @classmethod
     def of(cls, generations: Sequence[Generation], start_ms: int) -> "Replay | None":
         """Return the replay; None if the time of a generation is unknown, or if clocks ran backwards."""
-        times = [generation.at_ms for generation in generations]
-        if any(time is None for time in times):
-            return None
-        known = [time for time in times if time is not None]
-        if known != sorted(known):
+        known = [generation.at_ms for generation in generations if generation.at_ms is not None]
+        if len(known) < len(generations) or known != sorted(known):
             return None
         replay, history = cls(start_ms), GroupHistory()
         for generation, time in zip(generations, known, strict=True):

@@ -11,16 +11,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from itertools import count
+from typing import Any, Generic, TypeVar
 
 from rebalance_sim.kafka.coordinator.consumer.consumer_group import EpochReason
 from rebalance_sim.kafka.coordinator.errors import Errors
+from rebalance_sim.kafka.coordinator.share.share_group import ShareAnswer, ShareGroup, ShareHeartbeat
+from rebalance_sim.kafka.coordinator.streams.streams_group import StreamsAnswer, StreamsGroup, StreamsHeartbeat
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS, SimulationSettings
 from rebalance_sim.kafka.simulation.sharing import Sharing
 
 JOIN_EPOCH = 0
+ROLLOUT_EVENTS = frozenset(
+    {
+        *(ScenarioKind.JOIN, ScenarioKind.LEAVE, ScenarioKind.CRASH, ScenarioKind.RESTART, ScenarioKind.STALL),
+        *(ScenarioKind.GROW, ScenarioKind.NEXT_BOUNCE, ScenarioKind.PODS_AVAILABLE),
+    }
+)
+"""Events that both kinds of groups can go through."""
 _WAITS = (ScenarioKind.NEXT_BOUNCE, ScenarioKind.PODS_AVAILABLE)
 _UUID_BYTES = 16
 
@@ -114,50 +124,21 @@ class Process:
     is_available: bool = False
 
 
-class _Request(Protocol):
-    @property
-    def member_id(self) -> str: ...
-
-    @property
-    def epoch(self) -> int: ...
-
-
-class _Answer(Protocol):
-    @property
-    def error(self) -> Errors: ...
-
-    @property
-    def epoch(self) -> int: ...
-
-
-class _Group(Protocol):
-    @property
-    def epoch(self) -> int: ...
-
-    @property
-    def target_epoch(self) -> int: ...
-
-    @property
-    def state(self) -> str: ...
-
-    @property
-    def members(self) -> Mapping[str, Any]: ...
-
-    def advance(self, now_ms: int) -> None: ...
-
-    def next_timer_ms(self) -> int | None: ...
-
-
-Request = TypeVar("Request", bound=_Request)
-Answer = TypeVar("Answer", bound=_Answer)
+Request = TypeVar("Request", bound=ShareHeartbeat | StreamsHeartbeat)
+Answer = TypeVar("Answer", bound=ShareAnswer | StreamsAnswer)
 
 
 class HeartbeatSimulation(ABC, Generic[Request, Answer]):
     """Simulates a group until nothing has changed for a while after its last event."""
 
+    _interval_ms: int
+    """The time between two heartbeats."""
+    _session_ms: int
+    """How long a member may send no heartbeat."""
+
     def __init__(
         self,
-        group: _Group,
+        group: ShareGroup | StreamsGroup,
         processes: Sequence[Process],
         events: Sequence[GroupEvent],
         settings: SimulationSettings,
@@ -168,38 +149,24 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
         self._random = random.Random(seed)
         self._by_member: dict[str, int] = {}
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
-        self._pushed = 0
-        self._now = 0
-        self._changed_ms = 0
+        self._numbers = count()
+        self._now = self._changed_ms = self._last_event_ms = self._stage = 0
         self._sharing = Sharing()
         self._outcome = RolloutOutcome(self._sharing)
         self._totals_before = (0, 0, 0)
         self._watched_ms: int | None = None
-        self._stage = 0
-        self._last_event_ms = 0
         self._awaited: GroupEvent | None = None
-        self._awaits_pods = False
-        self._is_interrupted = False
+        self._awaits_pods = self._is_interrupted = False
 
     # ---- what kinds of groups do in different ways
 
-    @property
     @abstractmethod
-    def _interval_ms(self) -> int:
-        """The time between two heartbeats."""
+    def _begin(self) -> Mapping[str, frozenset[Partition]]:
+        """Let the group be stable, and return what its members process."""
 
-    @property
-    @abstractmethod
-    def _session_ms(self) -> int:
-        """How long a member may send no heartbeat."""
-
-    @abstractmethod
-    def _begin(self) -> None:
-        """Let the group be stable."""
-
-    @abstractmethod
     def _places(self, consumer: int) -> Sequence[int]:
         """Return the members to which an event happens."""
+        return [consumer]
 
     @abstractmethod
     def _subscribed(self) -> frozenset[str]:
@@ -212,10 +179,6 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
     @abstractmethod
     def _forget(self, place: int) -> None:
         """Let a member join with its next heartbeat."""
-
-    @abstractmethod
-    def _lose(self, place: int) -> None:
-        """Take everything from a member that stops or is fenced."""
 
     @abstractmethod
     def _request(self, place: int) -> Request:
@@ -233,17 +196,19 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
     def _follow(self, place: int, answer: Answer) -> None:
         """Let a member do what an answer without an error asks for."""
 
-    @abstractmethod
     def _is_same(self, before: Any, after: Any) -> bool:
         """Return whether nothing that the coordinator stores of a member has changed."""
+        return bool(before == after)
 
     @abstractmethod
     def _have_all(self) -> bool:
         """Return whether all members know and have what they get of the last target assignment."""
 
-    @abstractmethod
     def _reason(self, request: Request, known: bool) -> EpochReason:
         """Return why a heartbeat raises the epoch."""
+        if request.epoch < JOIN_EPOCH:
+            return EpochReason.MEMBER_LEFT
+        return EpochReason.TOPICS_CHANGED if known else EpochReason.NEW_MEMBER
 
     def _available(self) -> int:
         """Return how many consumers of new pods are available, as events count consumers."""
@@ -257,7 +222,7 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
 
     def run(self) -> RolloutOutcome:
         """Return the result."""
-        self._begin()
+        self._run_members(self._begin())
         self._begin_stage(0)
         while self._queue:
             at_ms, _, action = self._queue[0]
@@ -268,6 +233,21 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
             action()
             self._end_wait()
         return self._finished()
+
+    def _run_members(self, begins_with: Mapping[str, frozenset[Partition]]) -> None:
+        """Let members go on with what they process, each with its next heartbeat at any time within an interval."""
+        for name in begins_with:
+            process = self._processes[self._by_member[name]]
+            process.member_id, process.runs, process.epoch = name, True, self._group.epoch
+        self._sharing.subscribed = self._subscribed()
+        for name, partitions in begins_with.items():
+            place = self._by_member[name]
+            process = self._processes[place]
+            process.partitions = partitions
+            self._sharing.change(place, frozenset(), partitions, 0, counts=False)
+            self._note(Subject.ASSIGNED, place, partitions=len(partitions))
+            self._at(self._random.randrange(self._interval_ms), self._beat_if_due(place, process.beats))
+        self._watch()
 
     def _begin_stage(self, stage: int) -> None:
         """Let the events of a stage count their time from now, and then the next one wait."""
@@ -329,8 +309,7 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
     # ---- time and messages
 
     def _at(self, at_ms: int, action: Callable[[], None]) -> None:
-        self._pushed += 1
-        heapq.heappush(self._queue, (at_ms, self._pushed, action))
+        heapq.heappush(self._queue, (at_ms, next(self._numbers), action))
 
     def _latency_ms(self) -> int:
         return self._settings.network_ms + self._random.randint(0, self._settings.network_jitter_ms)
@@ -499,6 +478,11 @@ class HeartbeatSimulation(ABC, Generic[Request, Answer]):
         self._crash(place)
         self._sharing.subscribed = self._subscribed()
         self._sharing.settle(self._now)
+
+    def _lose(self, place: int) -> None:
+        """Take everything from a member that stops or is fenced."""
+        if self._processes[place].partitions:
+            self._note(Subject.LOST, place, partitions=self._have(place, frozenset()))
 
     def _have(self, place: int, partitions: frozenset[Partition]) -> int:
         """Let a member process other partitions; return how many it has lost."""

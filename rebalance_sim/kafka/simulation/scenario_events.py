@@ -1,18 +1,16 @@
 """Expand a scenario for each group of a batch: its events, and the consumers that join."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.runtime.lists import list_offsets, take_lists
-from rebalance_sim.kafka.runtime.records import new_records
 from rebalance_sim.kafka.runtime.strings import Ints32
-from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, EventRow, GroupEvent, GroupEvents, JoiningConsumer
+from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent, GroupEvents, JoiningConsumer
 from rebalance_sim.kafka.simulation.model import ScenarioKind
-from rebalance_sim.kafka.simulation.rollout_events import rollout_events
+from rebalance_sim.kafka.simulation.rollout_events import PlannedEvent, event_rows, rollout_events
 from rebalance_sim.kafka.simulation.scenario import NEXT_BOUNCE, Scenario, ScenarioStep
 
 _OF_GROUP = (ScenarioKind.GROW, ScenarioKind.MOVE_COORDINATOR, ScenarioKind.FAIL_STORE, ScenarioKind.NEXT_BOUNCE)
@@ -65,38 +63,24 @@ def _like(member: Mapping[str, Any], name: str, step: ScenarioStep) -> dict[str,
 
 def _value_of(step: ScenarioStep) -> int:
     """Return the ``value`` of a step's events."""
-    match EVENT_KINDS[step.event]:
-        case ScenarioKind.GROW:
-            return step.add
-        case ScenarioKind.FAIL_STORE:
-            return int(Errors[step.error])
-        case ScenarioKind.STALL:
-            return step.for_ms
-        case _:
-            return step.down_ms
+    error: int = Errors[step.error]
+    values = {ScenarioKind.GROW: step.add, ScenarioKind.FAIL_STORE: error, ScenarioKind.STALL: step.for_ms}
+    return int(values.get(EVENT_KINDS[step.event], step.down_ms))
 
 
-def _times_of(step: ScenarioStep, size: int) -> list[tuple[int, int]]:
-    """Return when a step's events happen in a group with this number of members, and to which consumers."""
-    if EVENT_KINDS[step.event] in _OF_GROUP:
+def _planned(step: ScenarioStep, stage: int, size: int) -> list[PlannedEvent]:
+    """Return a step's events in a group with this number of members."""
+    kind, value = int(EVENT_KINDS[step.event]), _value_of(step)
+    if kind in _OF_GROUP:
         delays = [(0, NONE)]
     else:
         delays = [(number * step.every_ms, place) for number, place in enumerate(step.members.of(size))]
     starts = [step.at_ms + again * step.again_after_ms for again in range(step.times)]
-    return [(start + delay, consumer) for start in starts for delay, consumer in delays]
+    return [PlannedEvent(stage, start + delay, 0, kind, place, value) for start in starts for delay, place in delays]
 
 
 def _events_of(step: ScenarioStep, stage: int, sizes: Ints32) -> GroupEvents:
     kind, names = EVENT_KINDS[step.event], step.protocols or step.subscription
     model = GroupEvent(NONE, step.at_ms, kind, value=_value_of(step), names=names, topic=step.topic)
     distinct, of_groups = np.unique(sizes, return_inverse=True)
-    times = [_times_of(step, size) for size in distinct.tolist()]
-    offsets = list_offsets(np.array([len(each) for each in times]))
-    _, places = take_lists(offsets, of_groups)
-    rows = new_records(EventRow, len(places))
-    columns = cast(Any, rows)
-    columns["group"] = np.repeat(np.arange(len(sizes)), np.diff(offsets)[of_groups])
-    flat = np.array([each for of_size in times for each in of_size], np.int64).reshape(-1, 2)[places]
-    columns["at_ms"], columns["consumer"] = flat[:, 0], flat[:, 1]
-    columns["kind"], columns["value"], columns["stage"] = kind, model.value, stage
-    return GroupEvents(rows, [model])
+    return GroupEvents(event_rows([_planned(step, stage, size) for size in distinct.tolist()], of_groups), [model])

@@ -7,7 +7,7 @@ Assumed: consumers process records in the background of all this; records that a
 delivered again only after ``group.share.record.lock.duration.ms``, which counts as no unavailability.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rebalance_sim.kafka.coordinator.consumer.consumer_group import EpochReason
@@ -22,19 +22,19 @@ from rebalance_sim.kafka.coordinator.share.share_group import (
     ShareMember,
 )
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
-from rebalance_sim.kafka.simulation.heartbeat_groups import JOIN_EPOCH, HeartbeatSimulation, Process, RolloutOutcome
-from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
+from rebalance_sim.kafka.simulation.heartbeat_groups import (
+    JOIN_EPOCH,
+    ROLLOUT_EVENTS,
+    HeartbeatSimulation,
+    Process,
+    RolloutOutcome,
+)
+from rebalance_sim.kafka.simulation.model import ScenarioKind
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.kafka.simulation.share_targets import ShareTargets
 from rebalance_sim.releases import ShareGroupRules
 
-SIMULATED_EVENTS = frozenset(
-    {
-        *(ScenarioKind.JOIN, ScenarioKind.LEAVE, ScenarioKind.CRASH, ScenarioKind.RESTART, ScenarioKind.STALL),
-        *(ScenarioKind.SUBSCRIBE, ScenarioKind.GROW, ScenarioKind.NEXT_BOUNCE, ScenarioKind.PODS_AVAILABLE),
-    }
-)
-_NOTHING: Partitions = frozenset()
+SIMULATED_EVENTS = ROLLOUT_EVENTS | {ScenarioKind.SUBSCRIBE}
 
 
 @dataclass(frozen=True)
@@ -88,50 +88,28 @@ class _Simulation(HeartbeatSimulation[ShareHeartbeat, ShareAnswer]):
     def __init__(self, set_up: ShareSetUp) -> None:
         self._set_up = set_up
         self._topics = dict(set_up.topics)
-        self._config = ShareConfig(
-            group_share_session_timeout_ms=set_up.settings.group_share_session_timeout_ms,
-            group_share_heartbeat_interval_ms=set_up.settings.group_share_heartbeat_interval_ms,
-        )
-        self._shares = ShareGroup(self._config, set_up.rules, set_up.targets)
+        self._interval_ms = set_up.settings.group_share_heartbeat_interval_ms
+        self._session_ms = set_up.settings.group_share_session_timeout_ms
+        self._shares = ShareGroup(ShareConfig(self._session_ms, self._interval_ms), set_up.rules, set_up.targets)
         self._consumers = [
             _Consumer(each.start_ms, each.max_poll_interval_ms, subscription=each.subscription)
             for each in set_up.consumers
         ]
         super().__init__(self._shares, self._consumers, set_up.events, set_up.settings, set_up.seed)
 
-    @property
-    def _interval_ms(self) -> int:
-        return self._config.group_share_heartbeat_interval_ms
-
-    @property
-    def _session_ms(self) -> int:
-        return self._config.group_share_session_timeout_ms
-
-    def _begin(self) -> None:
+    def _begin(self) -> Mapping[str, Partitions]:
         """Let the members have the target assignment that follows from what they own."""
         members = {}
         for place, consumer in enumerate(self._set_up.consumers):
             if not consumer.is_member:
                 continue
-            process = self._consumers[place]
-            process.member_id, process.runs, process.sends_subscription = consumer.name, True, False
-            process.epoch = self._set_up.epoch
+            self._consumers[place].sends_subscription = False
             self._by_member[consumer.name] = place
-            members[consumer.name] = ShareMember(process.epoch, process.epoch, consumer.subscription)
+            epoch = self._set_up.epoch
+            members[consumer.name] = ShareMember(epoch, epoch, consumer.subscription)
             self._set_up.targets.targets[consumer.name] = list(consumer.owned)
         self._shares.begin(members, self._topics, self._set_up.epoch, 0)
-        self._sharing.subscribed = self._subscribed()
-        for name, member in self._shares.members.items():
-            place = self._by_member[name]
-            self._processes[place].partitions = member.assigned
-            self._sharing.change(place, _NOTHING, member.assigned, 0, counts=False)
-            self._note(Subject.ASSIGNED, place, partitions=len(member.assigned))
-            first_ms = self._random.randrange(self._interval_ms)
-            self._at(first_ms, self._beat_if_due(place, self._processes[place].beats))
-        self._watch()
-
-    def _places(self, consumer: int) -> Sequence[int]:
-        return [consumer]
+        return {name: member.assigned for name, member in self._shares.members.items()}
 
     def _subscribed(self) -> frozenset[str]:
         present = (each for each in self._consumers if each.runs or each.returns or each.is_lost)
@@ -160,10 +138,6 @@ class _Simulation(HeartbeatSimulation[ShareHeartbeat, ShareAnswer]):
         consumer = self._consumers[place]
         consumer.epoch, consumer.sends_subscription = JOIN_EPOCH, True
 
-    def _lose(self, place: int) -> None:
-        if self._processes[place].partitions:
-            self._note(Subject.LOST, place, partitions=self._have(place, _NOTHING))
-
     def _request(self, place: int) -> ShareHeartbeat:
         consumer = self._consumers[place]
         subscription = consumer.subscription if consumer.sends_subscription else None
@@ -191,8 +165,5 @@ class _Simulation(HeartbeatSimulation[ShareHeartbeat, ShareAnswer]):
         return all(self._processes[place].epoch == self._shares.epoch for place in places)
 
     def _reason(self, request: ShareHeartbeat, known: bool) -> EpochReason:
-        if request.epoch == LEAVE_EPOCH:
-            return EpochReason.MEMBER_LEFT
-        if not known:
-            return EpochReason.NEW_MEMBER
-        return EpochReason.TOPICS_CHANGED if request.subscription is None else EpochReason.MEMBER_CHANGED
+        changes = known and request.subscription is not None
+        return EpochReason.MEMBER_CHANGED if changes else super()._reason(request, known)

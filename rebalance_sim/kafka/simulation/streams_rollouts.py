@@ -28,20 +28,14 @@ from rebalance_sim.kafka.coordinator.streams.streams_group import (
     StreamsHeartbeat,
     Tasks,
 )
-from rebalance_sim.kafka.coordinator.streams.topology import NOT_READY, Topology
+from rebalance_sim.kafka.coordinator.streams.topology import NOT_READY, Task, Topology
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.heartbeat_groups import JOIN_EPOCH, HeartbeatSimulation, Process, RolloutOutcome
-from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
+from rebalance_sim.kafka.simulation.model import Subject
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS, SimulationSettings
 from rebalance_sim.kafka.simulation.streams_targets import StreamsTargets
 from rebalance_sim.releases import KafkaVersion
 
-SIMULATED_EVENTS = frozenset(
-    {
-        *(ScenarioKind.JOIN, ScenarioKind.LEAVE, ScenarioKind.CRASH, ScenarioKind.RESTART, ScenarioKind.STALL),
-        *(ScenarioKind.GROW, ScenarioKind.NEXT_BOUNCE, ScenarioKind.PODS_AVAILABLE),
-    }
-)
 _DELAYED = NOT_READY | {ASSIGNMENT_DELAYED}
 
 
@@ -107,50 +101,33 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
     def __init__(self, set_up: StreamsSetUp) -> None:
         self._set_up, self._topics = set_up, dict(set_up.topics)
         settings = set_up.settings
-        self._config = StreamsConfig(
-            group_streams_session_timeout_ms=settings.group_streams_session_timeout_ms,
-            group_streams_heartbeat_interval_ms=settings.group_streams_heartbeat_interval_ms,
+        self._interval_ms = settings.group_streams_heartbeat_interval_ms
+        self._session_ms = settings.group_streams_session_timeout_ms
+        config = StreamsConfig(
+            group_streams_session_timeout_ms=self._session_ms,
+            group_streams_heartbeat_interval_ms=self._interval_ms,
             group_streams_num_standby_replicas=set_up.standby_replicas,
             group_streams_initial_rebalance_delay_ms=settings.group_streams_initial_rebalance_delay_ms,
             group_streams_assignment_interval_ms=settings.group_streams_assignment_interval_ms,
         )
-        self._streams = StreamsGroup(self._config, set_up.version.streams_groups, StreamsTargets(set_up.version))
+        self._streams = StreamsGroup(config, set_up.version.streams_groups, StreamsTargets(set_up.version))
         self._threads = [_Thread() for _ in set_up.threads]
         self._overdue: set[str] = set()
         super().__init__(self._streams, self._threads, set_up.events, settings, set_up.seed)
         self._sharing.counts_returns = False
 
-    @property
-    def _interval_ms(self) -> int:
-        return self._config.group_streams_heartbeat_interval_ms
-
-    @property
-    def _session_ms(self) -> int:
-        return self._config.group_streams_session_timeout_ms
-
-    def _begin(self) -> None:
+    def _begin(self) -> Mapping[str, frozenset[Task]]:
         members = {}
         for place, each in enumerate(self._set_up.threads):
             if each.is_member:
                 self._by_member[each.name] = place
-                members[each.name] = StreamsGroupMember(
-                    each.process_id,
-                    rebalance_timeout_ms=MAX_POLL_INTERVAL_MS,
-                    instance_id=each.instance_id,
-                    assigned=each.tasks,
-                )
+                member = StreamsGroupMember(each.process_id, instance_id=each.instance_id, assigned=each.tasks)
+                members[each.name] = replace(member, rebalance_timeout_ms=MAX_POLL_INTERVAL_MS)
         self._streams.begin(members, self._set_up.topology, self._topics, 1)
-        self._sharing.subscribed = self._subscribed()
         for name, member in self._streams.members.items():
-            place = self._by_member[name]
-            thread = self._threads[place]
-            thread.member_id, thread.runs, thread.epoch = name, True, member.epoch
+            thread = self._threads[self._by_member[name]]
             thread.has = thread.wants = thread.sent = (member.assigned, True)
-            thread.partitions = member.assigned.active
-            self._sharing.change(place, frozenset(), thread.partitions, 0, counts=False)
-            self._note(Subject.ASSIGNED, place, partitions=len(thread.partitions))
-            self._at(self._random.randrange(self._interval_ms), self._beat_if_due(place, thread.beats))
-        self._watch()
+        return {name: member.assigned.active for name, member in self._streams.members.items()}
 
     def _places(self, consumer: int) -> Sequence[int]:
         return [place for place, each in enumerate(self._set_up.threads) if each.process == consumer]
@@ -183,17 +160,11 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
         thread = self._threads[place]
         thread.epoch, thread.has, thread.sent, thread.follows = JOIN_EPOCH, None, None, False
 
-    def _lose(self, place: int) -> None:
-        if self._threads[place].partitions:
-            self._note(Subject.LOST, place, partitions=self._have(place, frozenset()))
-
     def _request(self, place: int) -> StreamsHeartbeat:
         thread, own = self._threads[place], self._set_up.threads[place]
         if thread.has is None:
-            joining = StreamsHeartbeat(thread.member_id, JOIN_EPOCH, self._process_id(place), self._set_up.topology)
-            return replace(
-                joining, rebalance_timeout_ms=MAX_POLL_INTERVAL_MS, owned=NO_TASKS, instance_id=own.instance_id
-            )
+            joining = thread.member_id, JOIN_EPOCH, self._process_id(place), self._set_up.topology
+            return StreamsHeartbeat(*joining, MAX_POLL_INTERVAL_MS, NO_TASKS, own.instance_id)
         owned = None if thread.has == thread.sent else thread.has[0]
         thread.sent = thread.has
         return StreamsHeartbeat(thread.member_id, thread.epoch, owned=owned, instance_id=own.instance_id)
@@ -252,9 +223,6 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
 
         self._at(self._now + self._random.randint(0, self._settings.poll_interval_ms), revoke)
 
-    def _is_same(self, before: StreamsGroupMember | None, after: StreamsGroupMember | None) -> bool:
-        return before == after
-
     def _have_all(self) -> bool:
         return self._streams.is_stable and all(
             self._threads[self._by_member[name]].partitions == member.assigned.active
@@ -266,11 +234,6 @@ class _Simulation(HeartbeatSimulation[StreamsHeartbeat, StreamsAnswer]):
         due_ms = self._streams.next_timer_ms()
         if self._watched_ms is None or (due_ms is not None and due_ms < self._watched_ms):
             self._look_at(due_ms)
-
-    def _reason(self, request: StreamsHeartbeat, known: bool) -> EpochReason:
-        if request.epoch == LEAVE_EPOCH:
-            return EpochReason.MEMBER_LEFT
-        return EpochReason.TOPICS_CHANGED if known else EpochReason.NEW_MEMBER
 
     def _expire(self) -> None:
         due_ms = self._streams.next_timer_ms()

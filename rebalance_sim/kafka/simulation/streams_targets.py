@@ -11,7 +11,7 @@ from rebalance_sim.kafka.assignors.streams.streams_groups import NO_SUBTOPOLOGY,
 from rebalance_sim.kafka.coordinator.streams.streams_group import NO_TASKS, AssignmentRequest, Tasks
 from rebalance_sim.kafka.coordinator.streams.topology import Task
 from rebalance_sim.kafka.runtime.lists import list_offsets
-from rebalance_sim.kafka.runtime.strings import Ints32, Strings
+from rebalance_sim.kafka.runtime.strings import Strings
 from rebalance_sim.releases import KafkaVersion, StreamsRules
 
 
@@ -30,10 +30,10 @@ class StreamsTargets:
         numbers = {name: number for number, name in enumerate(asked.tasks)}
         offsets = [sorted(asked.offsets.get(name, {}).items()) for name in ids]
         groups = StreamsGroups(
-            _offsets([len(ids)]),
+            list_offsets(np.array([len(ids)])),
             Strings.of(ids),
             Strings.of([member.process_id for member in asked.members.values()]),
-            _offsets([len(numbers)]),
+            list_offsets(np.array([len(numbers)])),
             Strings.of(list(numbers)),
             np.array(list(asked.tasks.values()), np.int32),
             np.array([asked.topology.subtopologies[name].is_stateful for name in numbers], np.bool_),
@@ -48,14 +48,10 @@ class StreamsTargets:
         return {name: Tasks(*of) for name, *of in zip(ids, active, standby, strict=True)}
 
 
-def _offsets(counts: Sequence[int]) -> Ints32:
-    return list_offsets(np.array(counts)).astype(np.int32)
-
-
 def _lists(of_members: Sequence[Sequence[Task]], numbers: Mapping[str, int]) -> TaskLists:
     flat = [task for tasks in of_members for task in tasks]
     return TaskLists(
-        _offsets([len(tasks) for tasks in of_members]),
+        list_offsets(np.array([len(tasks) for tasks in of_members])),
         np.array([numbers.get(name, NO_SUBTOPOLOGY) for name, _ in flat], np.int32),
         np.array([partition for _, partition in flat], np.int32),
     )

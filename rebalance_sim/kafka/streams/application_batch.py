@@ -9,7 +9,7 @@ import numpy as np
 
 from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
 from rebalance_sim.kafka.runtime.lists import list_offsets
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32, java_key
 from rebalance_sim.kafka.streams.applications import (
     ABSENT,
     ACTIVE,
@@ -23,6 +23,9 @@ from rebalance_sim.kafka.streams.applications import (
 from rebalance_sim.kafka.streams.racks import STRATEGIES
 from rebalance_sim.kafka.wire.streams_protocol import TaskId
 from rebalance_sim.releases import KafkaStreamsRules
+
+_SIGNS = 1 << 127 | 1 << 63
+"""The signs of the halves of a process id: with both inverted, ids sort as numbers without signs."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class TaskAssignment:
 
     def sorted_clients(self) -> list[Client]:
         """Return the clients as ``Applications`` numbers them: the order of ``UUID.compareTo``, of signed halves."""
-        return sorted(self.clients, key=lambda client: _signed_halves(client.process))
+        return sorted(self.clients, key=lambda client: client.process.int ^ _SIGNS)
 
     def sorted_tasks(self) -> list[TaskId]:
         """Return the tasks as ``Applications`` numbers them."""
@@ -122,8 +125,7 @@ class _Arrays:
         self.numbers = {task: k for k, task in enumerate(self.tasks)}
         self.client_hashes = np.array([uuid_hash(client.process) for client in self.clients], np.int64)
         of_process = {client.process: k for k, client in enumerate(self.clients)}
-        put = np.array([of_process[client.process] for client in assignment.clients], np.int32)
-        self.client_order = java_order(self.client_hashes, put, java_table_size(len(put)))
+        self.client_order = _hash_order(self.client_hashes, [of_process[each.process] for each in assignment.clients])
         hashes = np.array([task_id_hash(task.subtopology, task.partition, int(rules)) for task in self.tasks], np.int64)
         self.task_order = _hash_order(hashes, [self.numbers[task] for task in assignment.tasks])
         of_stateful = _hash_order(hashes, [self.numbers[task] for task in assignment.stateful])
@@ -143,11 +145,8 @@ class _Arrays:
         self.unknown_previous = len(unknown)
 
     def _consumers(self, client: Client) -> list[list[int]]:
-        in_order = sorted(client.consumers, key=java_order_of)
-        return [
-            [number for number in self._numbered(client.consumers[member]) if self.stateful[number]]
-            for member in in_order
-        ]
+        sent = (self._numbered(client.consumers[member]) for member in sorted(client.consumers, key=java_key))
+        return [[number for number in numbers if self.stateful[number]] for numbers in sent]
 
     def _numbered(self, tasks: Iterable[TaskId]) -> list[int]:
         """Return the numbers of the tasks that exist."""
@@ -156,16 +155,6 @@ class _Arrays:
 
 def _hash_order(hashes: Ints, put: list[int]) -> Ints32:
     return java_order(hashes, np.array(put, np.int32), java_table_size(len(put)))
-
-
-def _signed_halves(process: UUID) -> tuple[int, int]:
-    most, least = process.int >> 64, process.int & 0xFFFFFFFFFFFFFFFF
-    return most - (most >> 63 << 64), least - (least >> 63 << 64)
-
-
-def java_order_of(text: str) -> bytes:
-    """Return a key that sorts like ``String.compareTo``: by UTF-16 code units."""
-    return text.encode("utf-16-be", "surrogatepass")
 
 
 def uuid_hash(process: UUID) -> int:
@@ -222,13 +211,8 @@ def _racks(assignments: Sequence[TaskAssignment], rules: KafkaStreamsRules) -> R
         known = assignment.racks.changelogs if of_changelogs else {}
         changelog_misses.append(_misses(assignment, known) if is_enabled else np.empty(0, np.int32))
     places = np.concatenate([[0], np.cumsum(list(map(len, misses)))])[:-1].astype(np.int64)
-    return Racks(
-        np.array(enabled, np.bool_),
-        np.array(of_clients, np.int32),
-        places,
-        _joined(misses, np.int32),
-        _joined(changelog_misses, np.int32),
-    )
+    of_partitions = (_joined(counts, np.int32) for counts in (misses, changelog_misses))
+    return Racks(np.array(enabled, np.bool_), np.array(of_clients, np.int32), places, *of_partitions)
 
 
 def _knows_racks(assignment: TaskAssignment) -> bool:

@@ -5,12 +5,14 @@ in the order of their process ids (``UUID.compareTo``), consumers in that of the
 and tasks in that of ``TaskId``: the orders of Kafka's tree maps, so that only hash orders have to be computed.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.releases import KafkaStreamsRules
 
@@ -145,15 +147,21 @@ def application(batch: Applications, a: int, states: States) -> Application:
     cells = slice(batch.cells[a], batch.cells[a + 1])
     n_clients = batch.clients[a + 1] - batch.clients[a]
     capacities = batch.consumers[batch.clients[a] + 1 : batch.clients[a + 1] + 1] - batch.consumers[clients]
-    return Application(
-        capacities,
-        batch.client_hashes[clients],
-        batch.stateful[tasks],
-        batch.lags[cells],
-        states[cells],
-        np.zeros(n_clients, np.int32),
-        np.zeros(n_clients, np.int32),
-    )
+    hashes, stateful = batch.client_hashes[clients], batch.stateful[tasks]
+    active, standby = np.zeros(n_clients, np.int32), np.zeros(n_clients, np.int32)
+    return Application(capacities, hashes, stateful, batch.lags[cells], states[cells], active, standby)
+
+
+@inner_kernel
+def set_state(app: Application, client: int, task: int, state: int) -> None:
+    """Change what a client has of a task, and count it."""
+    cell = client * len(app.stateful) + task
+    before = app.states[cell]
+    app.active[client] -= before == ACTIVE
+    app.standby[client] -= before >= STANDBY
+    app.active[client] += state == ACTIVE
+    app.standby[client] += state >= STANDBY
+    app.states[cell] = state
 
 
 @kernel
@@ -165,6 +173,12 @@ def task_id_hash(subtopology: int, partition: int, rules: int) -> int:
     if rules >= _TASK_ID_HASH:
         return (31 * (31 * (31 + int(subtopology)) + int(partition))) & 0xFFFFFFFF
     return (int(subtopology) + int(partition)) % 0xFFFFFFFF
+
+
+def hash_map_order(hashes: Iterable[int]) -> list[int]:
+    """Return the places of keys in the order of a ``HashMap`` that they were put into, from their hash codes."""
+    codes = np.array(list(hashes), np.int64)
+    return java_order(codes, np.arange(len(codes), dtype=np.int32), java_table_size(len(codes))).tolist()
 
 
 @kernel

@@ -35,14 +35,9 @@ class ClientQueue(NamedTuple):
 @kernel
 def client_queue(n_clients: int, by_active: bool) -> ClientQueue:
     """Return an empty queue of clients."""
-    return ClientQueue(
-        np.empty(n_clients, np.int32),
-        np.zeros(1, np.int32),
-        np.zeros(n_clients, np.bool_),
-        np.zeros(n_clients, np.bool_),
-        np.empty(n_clients, np.int32),
-        by_active,
-    )
+    clients, rejected = np.empty(n_clients, np.int32), np.empty(n_clients, np.int32)
+    queued, excluded = np.zeros(n_clients, np.bool_), np.zeros(n_clients, np.bool_)
+    return ClientQueue(clients, np.zeros(1, np.int32), queued, excluded, rejected, by_active)
 
 
 @inner_kernel

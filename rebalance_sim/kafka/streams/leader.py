@@ -15,18 +15,16 @@ from uuid import UUID
 
 import numpy as np
 
-from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
-from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
+from rebalance_sim.kafka.runtime.strings import Strings, java_hashes, java_key
 from rebalance_sim.kafka.streams.application_batch import (
     AssignmentConfigs,
     Client,
     PartitionRacks,
     TaskAssignment,
     applications,
-    java_order_of,
     uuid_hash,
 )
-from rebalance_sim.kafka.streams.applications import ACTIVE, STANDBY, Applications, TaskAssignments
+from rebalance_sim.kafka.streams.applications import ACTIVE, STANDBY, Applications, TaskAssignments, hash_map_order
 from rebalance_sim.kafka.streams.assignors import FALLBACK_PRIOR, HIGH_AVAILABILITY, STICKY, assign_tasks
 from rebalance_sim.kafka.streams.threads import ThreadAssignments, assign_threads
 from rebalance_sim.kafka.streams.topology import Topology
@@ -118,14 +116,9 @@ class _Process:
     """By member id."""
     owners: dict[TopicPartition, str] = field(default_factory=dict)
     """By partition, the member that owns it."""
-
-
-@dataclass
-class _Shares:
-    """The tasks of a process, by member, in the order in which its threads got them."""
-
-    active: dict[str, list[TaskId]]
-    standby: dict[str, list[TaskId]]
+    active: dict[str, list[TaskId]] = field(default_factory=dict)
+    """By member, its tasks in the order in which it got them."""
+    standby: dict[str, list[TaskId]] = field(default_factory=dict)
 
 
 class _Leader:
@@ -134,7 +127,6 @@ class _Leader:
     def __init__(self, group: StreamsGroup, kafka: KafkaVersion) -> None:
         self._group, self._kafka = group, kafka
         self._infos: dict[str, SubscriptionInfo] = {}
-        self._shares: dict[UUID, _Shares] = {}
         self._probing = self._is_uncertain = False
         self.assignor = ""
         """The task assignor to ask, or empty if the answer is known without."""
@@ -146,8 +138,10 @@ class _Leader:
         stateful = group.topology.stateful_tasks(kafka.kafka_streams)
         self._stateful = frozenset(stateful)
         self._processes = self._read_processes()
-        self._owned = {part for process in self._processes.values() for part in process.owners}
-        if not all(map(self._owns_known_partitions, self._processes.values())):
+        owned = [process.owners for process in self._processes.values() if process.owners]
+        self._owned = set().union(*owned)
+        if any(self._task_of.keys().isdisjoint(owners) for owners in owned):
+            # Kafka relies on some partition of each process to belong to a task, if it owns any.
             self._known = GroupAnswer(failure="IllegalStateException")
             return
         clients = [self._client(process_id, process) for process_id, process in self._processes.items()]
@@ -160,7 +154,9 @@ class _Leader:
     def _known_answer(self) -> GroupAnswer | None:
         """Read the subscriptions, and return the answer if no task has to be assigned for it."""
         try:
-            for member in _in_map_order(self._group.members):
+            ids = list(self._group.members)
+            # In the order of the leader's ``HashMap`` of subscriptions.
+            for member in (ids[k] for k in hash_map_order(java_hashes(Strings.of(ids)))):
                 data = self._group.members[member].user_data or b""
                 self._infos[member] = decode_subscription_info(data, self._kafka.streams_protocol)
                 _host(self._infos[member].user_end_point)
@@ -185,32 +181,19 @@ class _Leader:
             process.offset_sums[member] = info.offset_sums
             process.owners |= dict.fromkeys(self._group.members[member].owned or (), member)
         ids = list(processes)
-        return {ids[k]: processes[ids[k]] for k in _hash_map_order(map(uuid_hash, ids))}
-
-    def _owns_known_partitions(self, process: _Process) -> bool:
-        """Return whether any owned partition belongs to a task, if there are owned partitions; Kafka relies on it."""
-        return not process.owners or any(part in self._task_of for part in process.owners)
+        return {ids[k]: processes[ids[k]] for k in hash_map_order(map(uuid_hash, ids))}
 
     def _client(self, process_id: UUID, process: _Process) -> Client:
         """Return a process as task assignors see it (``ClientState``)."""
         sums = {task: offset for sent in process.offset_sums.values() for task, offset in sent.items()}
         active = {self._task_of[part] for part in process.owners if part in self._task_of}
         rest = {task: offset for task, offset in sums.items() if task not in active}
-        standby = {task for task, offset in rest.items() if offset != LATEST_OFFSET}
-        return Client(
-            process_id,
-            process.offset_sums,
-            frozenset(active | (rest.keys() - standby)),
-            frozenset(standby),
-            {task: self._lag(task, sums.get(task, 0)) for task in self._stateful},
-            process.info.client_tags,
-            self._rack(process),
-        )
-
-    def _rack(self, process: _Process) -> str | None:
-        """Return the rack of a process's members; None unless all have the same."""
+        standby = frozenset(task for task, offset in rest.items() if offset != LATEST_OFFSET)
+        previous = frozenset(active | (rest.keys() - standby)), standby
+        lags = {task: self._lag(task, sums.get(task, 0)) for task in self._stateful}
         racks = {self._group.members[member].rack for member in process.offset_sums}
-        return racks.pop() if len(racks) == 1 else None
+        rack = racks.pop() if len(racks) == 1 else None
+        return Client(process_id, process.offset_sums, *previous, lags, process.info.client_tags, rack)
 
     def _racks(self, stateful: list[TaskId]) -> PartitionRacks:
         """Return the racks of the partitions of all tasks."""
@@ -241,53 +224,52 @@ class _Leader:
         for k, client in enumerate(self.assignment.sorted_clients()):
             row = slice(batch.cells[a] + k * len(numbered), batch.cells[a] + (k + 1) * len(numbered))
             states, consumers, places = tasks.states[row], threads.consumers[row], threads.places[row]
-            members = sorted(client.consumers, key=java_order_of)
-            shares = _Shares({member: [] for member in members}, {member: [] for member in members})
+            members = sorted(client.consumers, key=java_key)
+            process = self._processes[client.process]
+            process.active, process.standby = {member: [] for member in members}, {member: [] for member in members}
             for t in np.lexsort((places, consumers)):
                 if states[t] == ACTIVE:
-                    shares.active[members[consumers[t]]].append(numbered[t])
+                    process.active[members[consumers[t]]].append(numbered[t])
                 elif states[t] >= STANDBY:
-                    shares.standby[members[consumers[t]]].append(numbered[t])
-            self._shares[client.process] = shares
+                    process.standby[members[consumers[t]]].append(numbered[t])
 
     def answer(self, probing_at: int) -> GroupAnswer:
         """Return what the members receive."""
         if self._known:
             return self._known
-        if any(self._fails(process_id) for process_id in self._processes):
+        if any(map(self._fails, self._processes.values())):
             return GroupAnswer(failure="IllegalStateException")
         hosts = self._hosts()
         answers: dict[str, MemberAnswer] = {}
-        for process_id in self._processes:
+        for process_id, process in self._processes.items():
             next_probing = probing_at if self._probing and process_id == self._group.leader else NO_REBALANCE
-            for member in self._shares[process_id].active:
+            for member in process.active:
                 answers[member] = self._member_answer(process_id, member, next_probing, hosts)
                 # One thread triggers the probing rebalance, unless one before it has to join again at once.
                 if answers[member].info.next_rebalance_ms != NO_REBALANCE:
                     next_probing = NO_REBALANCE
         return GroupAnswer(answers, is_uncertain=self._is_uncertain)
 
-    def _fails(self, process_id: UUID) -> bool:
+    def _fails(self, process: _Process) -> bool:
         """Return whether a thread sent a task that has no lag, which releases up to 3.0 look up."""
         if self._kafka.kafka_streams >= KafkaStreamsRules.KNOWN_TASKS:
             return False
-        shares = self._shares[process_id]
-        active = any(task in self._stateful for tasks in shares.active.values() for task in tasks)
-        sent = {task for sums in self._processes[process_id].offset_sums.values() for task in sums}
-        return (active or any(shares.standby.values())) and not sent <= self._stateful
+        active = any(task in self._stateful for tasks in process.active.values() for task in tasks)
+        sent = {task for sums in process.offset_sums.values() for task in sums}
+        return (active or any(process.standby.values())) and not sent <= self._stateful
 
     def _member_answer(self, process_id: UUID, member: str, next_probing: int, hosts: "_Hosts") -> MemberAnswer:
-        shares, process = self._shares[process_id], self._processes[process_id]
+        process = self._processes[process_id]
         kept: list[tuple[TopicPartition, TaskId]] = []
         waiting: list[TaskId] = []
-        for task in shares.active[member]:
+        for task in process.active[member]:
             partitions = self._partitions[task]
             if any(part in self._owned and process.owners.get(part) != member for part in partitions):
                 waiting.append(task)
             else:
                 kept += [(part, task) for part in partitions]
-        kept.sort(key=lambda pair: (java_order_of(pair[0].topic), pair[0].partition))
-        standby = shares.standby[member] + [task for task in waiting if self._waits_as_standby(process_id, task)]
+        kept.sort(key=lambda pair: (java_key(pair[0].topic), pair[0].partition))
+        standby = process.standby[member] + [task for task in waiting if self._waits_as_standby(process_id, task)]
         infos = self._infos.values()
         info = AssignmentInfo(
             min(info.version for info in infos),
@@ -305,19 +287,17 @@ class _Leader:
             return False
         if self._kafka.kafka_streams < KafkaStreamsRules.OWNED_STANDBYS:
             return True
-        return any(
-            client.process == process_id and task in client.previous_standby for client in self.assignment.clients
-        )
+        return any(each.process == process_id and task in each.previous_standby for each in self.assignment.clients)
 
     def _hosts(self) -> "_Hosts":
         """Return the partitions of each end point, active and standby; of equal ones, the last process counts."""
         active: dict[Host, frozenset[TopicPartition]] = {}
         standby: dict[Host, frozenset[TopicPartition]] = {}
-        for process_id, process in self._processes.items():
+        for process in self._processes.values():
             host = _host(process.info.user_end_point)
             if host:
-                active[host] = self._partitions_of(self._shares[process_id].active.values())
-                standby[host] = self._partitions_of(self._shares[process_id].standby.values())
+                active[host] = self._partitions_of(process.active.values())
+                standby[host] = self._partitions_of(process.standby.values())
         return active, standby
 
     def _partitions_of(self, shares: Iterable[list[TaskId]]) -> frozenset[TopicPartition]:
@@ -339,15 +319,3 @@ def _host(end_point: str | None) -> Host | None:
     if parts is None:
         raise SchemaError(f"end point {end_point!r} has no host and port")
     return Host(parts[1], int(parts[2]))
-
-
-def _in_map_order(members: Mapping[str, Subscription]) -> list[str]:
-    """Return member ids in the order of the leader's ``HashMap`` of subscriptions."""
-    ids = list(members)
-    return [ids[k] for k in _hash_map_order(java_hashes(Strings.of(ids)))]
-
-
-def _hash_map_order(hashes: Iterable[int]) -> list[int]:
-    codes = np.array(list(hashes), np.int64)
-    put = np.arange(len(codes), dtype=np.int32)
-    return [int(k) for k in java_order(codes, put, java_table_size(len(put)))]

@@ -63,14 +63,9 @@ class _Search(NamedTuple):
 @kernel
 def new_edges(room: int) -> Edges:
     """Return room for so many edges."""
-    return Edges(
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.zeros(1, np.int64),
-    )
+    starts, ends, capacities = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
+    costs, flows = np.empty(room, np.int32), np.empty(room, np.int32)
+    return Edges(starts, ends, capacities, costs, flows, np.zeros(1, np.int64))
 
 
 @inner_kernel
@@ -94,18 +89,12 @@ def network(edges: Edges, n_numbers: int) -> Network:
     arc_of = np.empty(2 * n, np.int32)
     for arc in range(2 * n):
         arc_of[order[arc]] = arc
-    graph = Network(
-        np.zeros(n_numbers + 1, np.int32),
-        np.empty(2 * n, np.int32),
-        np.empty(2 * n, np.int32),
-        np.empty(2 * n, np.int32),
-        np.empty(2 * n, np.int32),
-        np.zeros(2 * n, np.int32),
-        np.empty(2 * n, np.int32),
-        np.zeros(2 * n, np.bool_),
-        arc_of[:n].copy(),
-        np.unique(edges.starts[:n]).size + _count_sinks(edges, n_numbers),
-    )
+    first = np.zeros(n_numbers + 1, np.int32)
+    n_nodes = np.unique(edges.starts[:n]).size + _count_sinks(edges, n_numbers)
+    starts, ends, costs = np.empty(2 * n, np.int32), np.empty(2 * n, np.int32), np.empty(2 * n, np.int32)
+    residual, counter = np.empty(2 * n, np.int32), np.empty(2 * n, np.int32)
+    flows, is_edge, arc_of_edge = np.zeros(2 * n, np.int32), np.zeros(2 * n, np.bool_), arc_of[:n].copy()
+    graph = Network(first, starts, ends, costs, residual, flows, counter, is_edge, arc_of_edge, n_nodes)
     for k in range(n):
         forward, backward = arc_of[k], arc_of[n + k]
         _write_arc(graph, forward, edges.starts[k], edges.ends[k], edges.costs[k])
@@ -180,33 +169,33 @@ def minimize_cost(graph: Network, rules: int) -> None:
     while canceled:
         canceled = False
         if rules >= _SUBTOPOLOGIES:
-            canceled = _cancel(graph, search, _cycle_from_all(graph, search))
+            canceled = _cancel(graph, search, _cycle_from(graph, search, _NONE))
             continue
         for source in range(n):
             canceled = _cancel(graph, search, _cycle_from(graph, search, source)) or canceled
 
 
 @inner_kernel
-def _cycle_from_all(graph: Network, search: _Search) -> int:
-    """Return a node that a negative cycle leads to, or -1 (``detectNegativeCycles`` since 3.7)."""
-    search.distances[:] = 0
-    search.parents[:] = _NONE
-    for _ in range(graph.n_nodes):
-        if not _relax(graph, search):
-            return _NONE
-    return _relaxed_first(graph, search, True)
-
-
-@inner_kernel
 def _cycle_from(graph: Network, search: _Search, source: int) -> int:
-    """Return a node that a negative cycle leads to, or -1 (``detectNegativeCycles`` in 3.6)."""
-    search.distances[:] = _FAR
-    search.distances[source] = 0
+    """Return a node that a negative cycle leads to, or -1 (``detectNegativeCycles``).
+
+    Since 3.7 the source is -1, a node that is connected with all nodes; only then the arc to the node is its parent.
+    """
+    from_all = source == _NONE
     search.parents[:] = _NONE
-    for _ in range(graph.n_nodes - 1):
+    search.distances[:] = 0 if from_all else _FAR
+    if not from_all:
+        search.distances[source] = 0
+    for _ in range(graph.n_nodes if from_all else graph.n_nodes - 1):
         if not _relax(graph, search):
             return _NONE
-    return _relaxed_first(graph, search, False)
+    for arc in range(len(graph.starts)):
+        end, distance = graph.ends[arc], search.distances[graph.starts[arc]] + graph.costs[arc]
+        if graph.residual[arc] != 0 and search.distances[end] > distance:
+            if from_all:
+                search.parents[end] = arc
+            return int(end)
+    return _NONE
 
 
 @inner_kernel
@@ -220,18 +209,6 @@ def _relax(graph: Network, search: _Search) -> bool:
                 search.distances[end], search.parents[end] = distance, arc
                 shortened = True
     return shortened
-
-
-@inner_kernel
-def _relaxed_first(graph: Network, search: _Search, remembers: bool) -> int:
-    """Return the first node whose distance an arc still shortens, or -1; ``remembers``: the arc is its parent then."""
-    for arc in range(len(graph.starts)):
-        end, distance = graph.ends[arc], search.distances[graph.starts[arc]] + graph.costs[arc]
-        if graph.residual[arc] != 0 and search.distances[end] > distance:
-            if remembers:
-                search.parents[end] = arc
-            return int(end)
-    return _NONE
 
 
 @inner_kernel

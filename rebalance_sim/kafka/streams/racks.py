@@ -11,8 +11,7 @@ import numpy as np
 
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Ints32
-from rebalance_sim.kafka.streams.applications import ABSENT, ACTIVE, NONE, STANDBY, Application, Applications
-from rebalance_sim.kafka.streams.balancing import set_state
+from rebalance_sim.kafka.streams.applications import ABSENT, ACTIVE, NONE, STANDBY, Application, Applications, set_state
 from rebalance_sim.kafka.streams.min_cost_flow import (
     Edges,
     Network,
@@ -52,43 +51,25 @@ class Costs(NamedTuple):
 
 
 @kernel
-def rack_costs(batch: Applications, a: int, traffic: int, non_overlap: int, rules: int) -> Costs:
-    """Return the costs of application ``a``, with the assignor's default costs of stateful tasks."""
+def rack_costs(batch: Applications, a: int, traffic: int, non_overlap: int, by_tags: bool, rules: int) -> Costs:
+    """Return the costs of application ``a``, with the assignor's default costs of stateful tasks.
+
+    ``by_tags`` is whether the assignor takes tags into account.
+    """
     settings, racks = batch.settings, batch.racks
     n_cells = batch.cells[a + 1] - batch.cells[a] if racks.enabled[a] else 0
     cells = slice(racks.places[a], racks.places[a] + n_cells)
     n_keys = batch.tags.keys[a + 1] - batch.tags.keys[a]
-    n_tags = (batch.clients[a + 1] - batch.clients[a]) * n_keys if batch.tags.aware[a] else 0
+    n_tags = (batch.clients[a + 1] - batch.clients[a]) * n_keys if by_tags and batch.tags.aware[a] else 0
     traffic = traffic if settings.traffic_cost[a] == ABSENT else settings.traffic_cost[a]
     non_overlap = non_overlap if settings.non_overlap_cost[a] == ABSENT else settings.non_overlap_cost[a]
+    enabled, strategy = racks.enabled[a], settings.rack_strategy[a]
+    misses, changelog_misses = racks.misses[cells], racks.changelog_misses[cells]
+    of_clients = racks.of_clients[batch.clients[a] : batch.clients[a + 1]]
+    subtopologies = batch.subtopologies[batch.tasks[a] : batch.tasks[a + 1]]
+    tags = batch.tags.values[batch.tags.places[a] : batch.tags.places[a] + n_tags]
     return Costs(
-        racks.enabled[a],
-        settings.rack_strategy[a],
-        racks.misses[cells],
-        racks.changelog_misses[cells],
-        racks.of_clients[batch.clients[a] : batch.clients[a + 1]],
-        batch.subtopologies[batch.tasks[a] : batch.tasks[a + 1]],
-        batch.tags.values[batch.tags.places[a] : batch.tags.places[a] + n_tags],
-        traffic,
-        non_overlap,
-        rules,
-    )
-
-
-@kernel
-def without_tags(costs: Costs) -> Costs:
-    """Return the costs of an assignor that does not take tags into account."""
-    return Costs(
-        costs.enabled,
-        costs.strategy,
-        costs.misses,
-        costs.changelog_misses,
-        costs.racks,
-        costs.subtopologies,
-        costs.tags[:0],
-        costs.traffic,
-        costs.non_overlap,
-        costs.rules,
+        enabled, strategy, misses, changelog_misses, of_clients, subtopologies, tags, traffic, non_overlap, rules
     )
 
 

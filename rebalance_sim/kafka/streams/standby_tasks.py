@@ -10,8 +10,7 @@ import numpy as np
 from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
-from rebalance_sim.kafka.streams.applications import ABSENT, ACTIVE, STANDBY, Application
-from rebalance_sim.kafka.streams.balancing import set_state
+from rebalance_sim.kafka.streams.applications import ABSENT, ACTIVE, STANDBY, Application, set_state
 from rebalance_sim.kafka.streams.client_queue import (
     WITHOUT_TASK,
     ClientQueue,
@@ -36,7 +35,7 @@ class ClientTags(NamedTuple):
 
 
 @kernel
-def client_tags(values: Ints32, configured: Flags) -> ClientTags:
+def _client_tags(values: Ints32, configured: Flags) -> ClientTags:
     """Return the tags with the number of values of each key."""
     n_keys = len(configured)
     counts = np.zeros(n_keys, np.int32)
@@ -57,12 +56,14 @@ def assign_standbys(app: Application, replicas: int) -> None:
 
 
 @kernel
-def assign_standbys_by_tag(app: Application, tags: ClientTags, replicas: int, task_hashes: Ints) -> None:
+def assign_standbys_by_tag(
+    app: Application, values: Ints32, configured: Flags, replicas: int, task_hashes: Ints
+) -> None:
     """Assign standby tasks to clients with other tags, and those that are left to the clients with the least load.
 
     ``task_hashes`` are those of all tasks: the tasks that are left are taken in the order of a ``HashMap``.
     """
-    n_clients, n_tasks = len(app.capacities), len(app.stateful)
+    n_clients, n_tasks, tags = len(app.capacities), len(app.stateful), _client_tags(values, configured)
     queue, all_clients = client_queue(n_clients, False), np.ones(n_clients, np.bool_)
     left = np.zeros(n_tasks, np.int32)
     for task in range(n_tasks):

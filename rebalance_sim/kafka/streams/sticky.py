@@ -21,10 +21,10 @@ from rebalance_sim.kafka.streams.applications import (
     States,
     TaskAssignments,
     application,
+    set_state,
     task_hashes,
 )
-from rebalance_sim.kafka.streams.balancing import set_state
-from rebalance_sim.kafka.streams.racks import optimize_active_tasks, optimize_standby_tasks, rack_costs, without_tags
+from rebalance_sim.kafka.streams.racks import optimize_active_tasks, optimize_standby_tasks, rack_costs
 
 _NOBODY = -1
 _TRAFFIC_COST, _NON_OVERLAP_COST = 1, 10
@@ -66,7 +66,7 @@ def assign_sticky(batch: Applications, preserves: bool, rules: int) -> TaskAssig
         had = java_order(hashes, had, java_table_size(len(had) + batch.unknown_previous[a]))
         copied = java_order(hashes, batch.task_order[first:end], java_copy_size(end - first))
         _assign_active_tasks(app, sticky, had, copied, preserves)
-        costs = rack_costs(batch, a, _TRAFFIC_COST, _NON_OVERLAP_COST, rules)
+        costs = rack_costs(batch, a, _TRAFFIC_COST, _NON_OVERLAP_COST, False, rules)
         if not preserves:
             optimize_active_tasks(app, costs, True)
             optimize_active_tasks(app, costs, False)
@@ -75,7 +75,7 @@ def assign_sticky(batch: Applications, preserves: bool, rules: int) -> TaskAssig
         for task in batch.stateful_order[first : first + n_stateful]:
             _assign_standby_tasks(app, sticky, task, replicas)
         if not preserves and replicas > 0:
-            optimize_standby_tasks(app, without_tags(costs))
+            optimize_standby_tasks(app, costs)
     return TaskAssignments(states, probing, uncertain)
 
 
@@ -85,14 +85,8 @@ def _previous_tasks(app: Application, previous: States, order: Ints32) -> tuple[
     n_clients, n_tasks = len(app.capacities), len(app.stateful)
     counts = np.zeros(2, np.int64)
     counts[1] = n_tasks * (n_tasks - 1) // 2
-    sticky = _Sticky(
-        np.full(n_tasks, _NOBODY, np.int32),
-        previous == STANDBY,
-        order,
-        np.zeros(n_tasks * n_tasks, np.bool_),
-        counts,
-        np.empty(n_clients, np.int32),
-    )
+    active, pairs = np.full(n_tasks, _NOBODY, np.int32), np.zeros(n_tasks * n_tasks, np.bool_)
+    sticky = _Sticky(active, previous == STANDBY, order, pairs, counts, np.empty(n_clients, np.int32))
     had = np.empty(n_tasks, np.int32)
     count = 0
     for client in order:

@@ -20,8 +20,8 @@ from rebalance_sim.kafka.streams.applications import (
     UNBOUNDED_LAG,
     WARMUP,
     Application,
+    set_state,
 )
-from rebalance_sim.kafka.streams.balancing import set_state
 from rebalance_sim.kafka.streams.client_queue import (
     ANY,
     WITH_STANDBY,

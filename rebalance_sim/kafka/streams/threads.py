@@ -76,18 +76,11 @@ def assign_threads(batch: Applications, states: States, rules: int) -> ThreadAss
 @kernel
 def _threads(n_consumers: int, consumers: Ints32, places: Ints32) -> _Threads:
     n_tasks = len(consumers)
-    return _Threads(
-        consumers,
-        places,
-        np.zeros(n_consumers, np.int32),
-        np.zeros(n_consumers, np.int32),
-        np.zeros(n_consumers, np.int32),
-        np.empty(n_consumers, np.int32),
-        np.empty(n_tasks, np.int32),
-        new_queue(n_tasks),
-        np.zeros(n_tasks, np.bool_),
-        np.empty(n_tasks, np.int32),
-    )
+    counts, loads = np.zeros(n_consumers, np.int32), np.zeros(n_consumers, np.int32)
+    active, to_fill = np.zeros(n_consumers, np.int32), np.empty(n_consumers, np.int32)
+    skipped, by_lag = np.empty(n_tasks, np.int32), np.empty(n_tasks, np.int32)
+    queue, waits = new_queue(n_tasks), np.zeros(n_tasks, np.bool_)
+    return _Threads(consumers, places, counts, loads, active, to_fill, skipped, queue, waits, by_lag)
 
 
 @kernel

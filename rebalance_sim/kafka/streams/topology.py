@@ -3,10 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
-from rebalance_sim.kafka.streams.applications import task_id_hash
+from rebalance_sim.kafka.streams.applications import hash_map_order, task_id_hash
 from rebalance_sim.kafka.wire.consumer_protocol import TopicPartition
 from rebalance_sim.kafka.wire.streams_protocol import TaskId
 from rebalance_sim.releases import KafkaStreamsRules
@@ -69,12 +66,9 @@ class Topology:
         """Return the subtopologies in the order of a ``HashMap``: of numbers, and since 3.0 of ``Subtopology``."""
         has_class = rules >= KafkaStreamsRules.TASK_ID_HASH
         hashes = [31 * (31 + part.number) if has_class else part.number for part in self.subtopologies]
-        put = np.arange(len(hashes), dtype=np.int32)
-        order = java_order(np.array(hashes, np.int64), put, java_table_size(len(put)))
-        return [self.subtopologies[k] for k in order]
+        return [self.subtopologies[k] for k in hash_map_order(hashes)]
 
 
 def _hash_order(tasks: list[TaskId], rules: KafkaStreamsRules) -> list[TaskId]:
     hashes = [task_id_hash(task.subtopology, task.partition, int(rules)) for task in tasks]
-    put = np.arange(len(tasks), dtype=np.int32)
-    return [tasks[k] for k in java_order(np.array(hashes, np.int64), put, java_table_size(len(put)))]
+    return [tasks[k] for k in hash_map_order(hashes)]

@@ -47,12 +47,9 @@ def test_a_commit_without_all_task_configurations_leaves_no_tasks() -> None:
 
 
 def test_other_records_are_skipped() -> None:
-    others = [
-        ("target-state-sink", '{"state": "PAUSED"}'),
-        ("session-key", '{"key": "x"}'),
-        ("task-count-record-sink", "{}"),
-    ]
-    assert tasks_of(configured("sink"), *others, ("restart-connector-sink", "{}")) == {"sink": 0}
+    others = [("target-state-sink", '{"state": "PAUSED"}'), ("session-key", '{"key": "x"}')]
+    others += [("task-count-record-sink", "{}"), ("restart-connector-sink", "{}")]
+    assert tasks_of(configured("sink"), *others) == {"sink": 0}
 
 
 def test_a_value_that_connect_does_not_write_is_an_error() -> None:

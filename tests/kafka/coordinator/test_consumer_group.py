@@ -82,24 +82,19 @@ def test_a_new_member_without_a_subscription_does_not_count(assignor: str, new_m
     """
     t, u = ["t", "AAAAAAAAAAAAAAAAAAAAAQ", 6], ["u", "AAAAAAAAAAAAAAAAAAAAAg", 6]
     full = {"rebalance_timeout_ms": 60_000, "subscription": ["t"], "owned": [], "server_assignor": assignor}
-    answer = group_answer(
-        {
-            "id": "unsubscribed",
-            "config": {"assignment_interval_ms": 0},
-            "steps": [
-                {"at_ms": 0, "request": "topics", "image": [t]},
-                _heartbeat(0, "m", 0, **full),
-                _heartbeat(10, "n", 0, **full),
-                _heartbeat(20, "m", "next", owned="assigned"),
-                _heartbeat(30, "m", "next", owned="assigned"),
-                {"at_ms": 40, "request": "topics", "image": [t, u]},
-                _heartbeat(40, "n", -1),
-                _heartbeat(50, new_member, 0, **full | {"subscription": []}),
-                _heartbeat(60, "m", "next", owned="assigned"),
-                _heartbeat(70, "m", "next", owned="assigned"),
-            ],
-        }
-    )
+    steps = [
+        {"at_ms": 0, "request": "topics", "image": [t]},
+        _heartbeat(0, "m", 0, **full),
+        _heartbeat(10, "n", 0, **full),
+        _heartbeat(20, "m", "next", owned="assigned"),
+        _heartbeat(30, "m", "next", owned="assigned"),
+        {"at_ms": 40, "request": "topics", "image": [t, u]},
+        _heartbeat(40, "n", -1),
+        _heartbeat(50, new_member, 0, **full | {"subscription": []}),
+        _heartbeat(60, "m", "next", owned="assigned"),
+        _heartbeat(70, "m", "next", owned="assigned"),
+    ]
+    answer = group_answer({"id": "unsubscribed", "config": {"assignment_interval_ms": 0}, "steps": steps})
     assigned = {member["member"]: member["assigned"] for member in answer["groups"][-1]["members"]}
     assert assigned == {"m": [["t", p] for p in kept], new_member: []}
 

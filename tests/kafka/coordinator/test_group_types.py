@@ -24,19 +24,11 @@ def found(version: str, groups: list[tuple[Joiner, ...]]) -> list[tuple[bool, El
     """Return whether each group is a consumer-protocol group, and its election."""
     voters = Voters(groups)
     rules = kafka_version(version)
-    protocols = group_protocols(
-        voters.sections,
-        voters.member_ids,
-        voters.types,
-        voters.offered,
-        voters.preferences,
-        ConsumerProtocol(
-            voters.type_numbers.get("consumer", NONE),
-            ints(SERVER_ASSIGNORS.index(name) if name in SERVER_ASSIGNORS else NONE for name in voters.names),
-            set(SERVER_ASSIGNORS) <= set(rules.assignors),
-        ),
-        int(rules.coordinator_map),
-    )
+    assignors = ints(SERVER_ASSIGNORS.index(name) if name in SERVER_ASSIGNORS else NONE for name in voters.names)
+    is_supported = set(SERVER_ASSIGNORS) <= set(rules.assignors)
+    protocol = ConsumerProtocol(voters.type_numbers.get("consumer", NONE), assignors, is_supported)
+    members = voters.sections, voters.member_ids, voters.types, voters.offered
+    protocols = group_protocols(*members, voters.preferences, protocol, int(rules.coordinator_map))
     assert protocols.classic.tolist() == [not is_modern(member) for member in voters.members]
     assert protocols.elections.candidate_offsets.dtype == protocols.elections.winner.dtype == np.int32
     return list(zip(protocols.of_consumers.tolist(), voters.elections(protocols.elections), strict=True))
@@ -111,6 +103,5 @@ def test_most_members_decide(assignors: tuple[str, ...], preferred: tuple[str, b
 
 def test_no_groups_at_all() -> None:
     assert found("4.3", []) == []
-    assert (
-        found("4.3", [(), (Joiner("a", ("server-range",)),), ()])[::2] == [(False, Election((), None, False, {}))] * 2
-    )
+    shown = found("4.3", [(), (Joiner("a", ("server-range",)),), ()])[::2]
+    assert shown == [(False, Election((), None, False, {}))] * 2

@@ -29,18 +29,9 @@ def heartbeat(assigned: JsonObject, target: JsonObject, holders: JsonObject) -> 
     """Return the heartbeat of a stable member that reports nothing, with task 0 of subtopology 0."""
     none: JsonObject = {"active": {}, "standby": {}, "warmup": {}}
     return {
-        "config": {
-            "state": 1,
-            "epoch": 1,
-            "previous_epoch": 0,
-            "assigned": none | assigned,
-            "pending": none,
-            "target_epoch": 2,
-            "target": none | target,
-            "holders": none | holders,
-            "owned": None,
-        }
-    }
+        "config": {"state": 1, "epoch": 1, "previous_epoch": 0, "assigned": none | assigned, "pending": none,
+                   "target_epoch": 2, "target": none | target, "holders": none | holders, "owned": None}
+    }  # fmt: skip
 
 
 def test_a_standby_task_becomes_active_in_one_step_since_4_4() -> None:

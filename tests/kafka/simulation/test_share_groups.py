@@ -45,11 +45,8 @@ def simulated(
     consumers += [SharingConsumer(f"new-{number}", JOBS, is_member=False) for number in range(joining)]
     happened = sorted(events, key=lambda event: event.at_ms)
     settings = settings or SimulationSettings()
-    return simulate_share_group(
-        ShareSetUp(
-            consumers, {"jobs": partitions}, targets, happened, version.share_groups, settings, epoch=3, seed=seed
-        )
-    )
+    topics, rules = {"jobs": partitions}, version.share_groups
+    return simulate_share_group(ShareSetUp(consumers, topics, targets, happened, rules, settings, 3, seed))
 
 
 class FailsOnce(ShareTargets):

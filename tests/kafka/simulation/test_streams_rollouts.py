@@ -38,23 +38,15 @@ def simulated(
 ) -> RolloutOutcome:
     """Simulate a group of two subtopologies with six tasks each, and one standby of those with state."""
     listed = [
-        StreamsThread(
-            f"m{process}-{thread}",
-            process,
-            f"p{process}",
-            is_member=process < processes,
-            instance_id=f"i{process}-{thread}" if static else None,
-        )
+        StreamsThread(f"m{process}-{thread}", process, f"p{process}", is_member=process < processes,
+                      instance_id=f"i{process}-{thread}" if static else None)
         for process in range(processes + joining)
         for thread in range(threads)
-    ]
+    ]  # fmt: skip
     topics = {"orders": TASKS, "totals": TASKS, "totals-changelog": TASKS}
-    happened = sorted(events, key=lambda event: event.at_ms)
-    return simulate_streams_group(
-        StreamsSetUp(
-            listed, topology, topics, happened, kafka_version(release), SimulationSettings(**settings), 1, seed
-        )
-    )
+    happened, version = sorted(events, key=lambda event: event.at_ms), kafka_version(release)
+    set_up = StreamsSetUp(listed, topology, topics, happened, version, SimulationSettings(**settings), 1, seed)
+    return simulate_streams_group(set_up)
 
 
 def happens(kind: ScenarioKind, process: int = 0, at_ms: int = 10_000, **more: Any) -> GroupEvent:
@@ -144,13 +136,9 @@ def test_the_first_process_of_an_empty_group_waits_for_the_initial_rebalance_del
     """It learns of its tasks in the first heartbeat after that."""
     events = [happens(ScenarioKind.RESTART, value=10_000)]
     for delay_ms, waits_ms in ((0, 0), (DELAY_MS, BEAT_MS)):
-        outcome = simulated(
-            *events,
-            processes=1,
-            threads=1,
-            group_streams_initial_rebalance_delay_ms=delay_ms,
-            group_streams_assignment_interval_ms=0,
-        )
+        settings: dict[str, Any] = {"group_streams_initial_rebalance_delay_ms": delay_ms}
+        settings["group_streams_assignment_interval_ms"] = 0
+        outcome = simulated(*events, processes=1, threads=1, **settings)
         (unowned_ms,) = {shares.unowned_ms for shares in outcome.sharing.partitions.values()}
         # It stops, is back after 10 s, and polls for the first time a second later.
         assert 11_000 + waits_ms <= unowned_ms <= 11_000 + waits_ms + 2 * SLACK_MS

@@ -5,6 +5,7 @@ answers only when earlier writes have ended. A group must keep its generation or
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rebalance_sim.kafka.coordinator.classic.classic_group import (
@@ -15,16 +16,9 @@ from rebalance_sim.kafka.coordinator.classic.classic_group import (
     RequestKind,
     State,
 )
-from rebalance_sim.kafka.coordinator.classic.log import load, unload
-from rebalance_sim.kafka.coordinator.classic.offsets import (
-    CommittedOffset,
-    GroupTopic,
-    begin_commit,
-    end_commit,
-    mark_expired,
-    remove_expired,
-)
-from rebalance_sim.kafka.coordinator.classic.rebalance import end_write
+from rebalance_sim.kafka.coordinator.classic.log import forget_group, load, unload
+from rebalance_sim.kafka.coordinator.classic.offsets import RetentionStart, expiry_ms, retention_ms, retention_start
+from rebalance_sim.kafka.coordinator.classic.rebalance import end_write, expire_next, next_deadline
 from rebalance_sim.kafka.coordinator.classic.requests import (
     allows_session_timeout,
     commit_offsets,
@@ -34,14 +28,12 @@ from rebalance_sim.kafka.coordinator.classic.requests import (
     leave_group,
     sync_group,
 )
-from rebalance_sim.kafka.coordinator.classic.timers import expire_next, next_deadline
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.write_errors import commit_response_error
-from rebalance_sim.kafka.runtime.records import new_records, rows
 from rebalance_sim.kafka.wire.consumer_protocol import decode_subscription
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.releases import CoordinatorRules, kafka_version
-from tests.support.conversations.player import MOST_WRITES, JsonObject, Numbers, Player, in_order
+from tests.support.conversations.player import MOST_WRITES, JsonObject, Player, in_order
 
 __all__ = ["classic_group_answer", "in_order"]
 
@@ -64,22 +56,31 @@ def player_of(version: str, case: JsonObject, made: list[str]) -> "ScalaPlayer":
     return player(version, case, made)
 
 
+@dataclass
+class _CommittedOffset:
+    """What the coordinator knows of the committed offset of a partition."""
+
+    offset: int = NONE
+    """NONE if nothing is committed, as a fetch answers."""
+    committed_ms: int = 0
+    pending: int = 0
+    """Commits whose write has not ended (up to 3.9; 4.x delays only the answer)."""
+    expired: bool = False
+
+
 class ScalaPlayer(Player):
     """Scala's coordinators: each write has a callback, and nothing else waits for it."""
 
     def __init__(self, version: str, case: JsonObject, made: list[str]) -> None:
         super().__init__(version, case, made, sum(step["request"] == "join" for step in case["steps"]) + 1)
-        self.topics = Numbers()
         self.parked: dict[int, tuple[int, int]] = {}
         self.forgotten: dict[int, str] = {}
         self.held, self.loads, self.writes = False, 0, 0
         self.waiting: list[Ended] = []
         self.partitions = _partitions_of(self.steps)
-        self.offsets = new_records(CommittedOffset, max(len(self.partitions), 1))
-        for k, (topic, _) in enumerate(self.partitions):
-            self.offsets[k].topic, self.offsets[k].offset = self.topics.of(topic), NONE
+        self.offsets = [_CommittedOffset() for _ in self.partitions]
         self.stored_offsets = self.copied(self.offsets)
-        self.subscribed = new_records(GroupTopic, max(len(self.topics.known), 1))
+        self.subscribed = set[str]()
         self.topics_known = False
 
     def play(self) -> JsonObject:
@@ -161,7 +162,7 @@ class ScalaPlayer(Player):
             self.answer_commit(number, error)
             return
         for topic, partition, _ in step["offsets"]:
-            begin_commit(self.offsets[self.place(topic, partition)])
+            self.offsets[self.place(topic, partition)].pending += 1
         self.write_commit(number, step)
 
     def write_commit(self, number: int, step: JsonObject) -> None:
@@ -172,7 +173,9 @@ class ScalaPlayer(Player):
             for topic, partition, offset in step["offsets"]:
                 place = self.place(topic, partition)
                 if self.up and self.loads == loads:
-                    end_commit(self.offsets[place], offset, committed_ms, error)
+                    self.offsets[place].pending -= 1
+                    if error == Errors.NONE:
+                        self.offsets[place].offset, self.offsets[place].committed_ms = offset, committed_ms
                 if error == Errors.NONE:
                     self.store_offset(place, offset, committed_ms)
             self.answer_commit(number, commit_response_error(error, self.classic.rules))
@@ -190,11 +193,11 @@ class ScalaPlayer(Player):
         self.answer(number, Errors.NONE, offsets=found)
 
     @staticmethod
-    def copied(offsets: Any) -> Any:
+    def copied(offsets: list[_CommittedOffset]) -> list[_CommittedOffset]:
         """Return offsets as they are now."""
-        return offsets.copy()
+        return [replace(offset) for offset in offsets]
 
-    def readable_offsets(self) -> Any:
+    def readable_offsets(self) -> list[_CommittedOffset]:
         """Return the offsets that a fetch sees."""
         return self.offsets
 
@@ -208,22 +211,36 @@ class ScalaPlayer(Player):
         self.remove_expired(ends_group, written)
 
     def mark_expired(self) -> bool:
-        """Mark the offsets that have expired; return whether the group is deleted with them."""
-        offsets, count, topics = rows(self.offsets), len(self.partitions), rows(self.subscribed)
-        also = self.version.rebalancing_offsets_expire
-        known = self.topics_known and self.group_row.protocol_type == self.types.of("consumer")
-        return bool(mark_expired(self.classic, offsets, count, topics, known, also, self.now))
+        """Mark the offsets that have expired; return whether the group is deleted with them.
+
+        ``cleanupExpiredOffsets``: an empty group without offsets becomes dead.
+        """
+        group, rules, is_left = self.group_row, self.classic.rules, False
+        known = self.topics_known and group.protocol_type == self.types.of("consumer")
+        also_rebalancing, has_type = self.version.rebalancing_offsets_expire, group.protocol_type != NONE
+        for (topic, _), offset in zip(self.partitions, self.offsets, strict=True):
+            is_subscribed = not known or topic in self.subscribed
+            start = retention_start(rules, group.state, has_type, is_subscribed, also_rebalancing)
+            counts_from_empty = start == RetentionStart.GROUP_EMPTY and group.state_since_ms != NEVER
+            since_ms = group.state_since_ms if counts_from_empty else offset.committed_ms
+            is_over = start != RetentionStart.NEVER and self.now >= expiry_ms(rules, since_ms, retention_ms(rules))
+            offset.expired = offset.offset != NONE and offset.pending == 0 and is_over
+            is_left |= not offset.expired and (offset.offset != NONE or offset.pending > 0)
+        return bool(group.exists and group.state == State.EMPTY and not is_left)
 
     def remove_expired(self, ends_group: bool, written: bool) -> None:
         """Remove the marked offsets, and the group, with what is known of its topics."""
-        remove_expired(self.classic, rows(self.offsets), len(self.partitions), ends_group, written)
-        self.topics_known = self.topics_known and not ends_group
+        self.offsets = [_CommittedOffset() if offset.expired else offset for offset in self.offsets]
+        if ends_group:
+            forget_group(self.classic)
+            self.group_row.stored = self.group_row.stored and not written
+            self.topics_known = False
 
     def store_tombstones(self) -> None:
         """Write tombstones for the expired offsets."""
-        for k in range(len(self.partitions)):
-            if self.offsets[k].expired:
-                self.stored_offsets[k].offset = NONE
+        for stored, offset in zip(self.stored_offsets, self.offsets, strict=True):
+            if offset.expired:
+                stored.offset = NONE
 
     def unload(self) -> None:
         """Lose the group to another coordinator."""
@@ -240,7 +257,7 @@ class ScalaPlayer(Player):
         self.up = True
         load(self.classic, self.now)
         self.offsets = self.copied(self.stored_offsets)
-        if any(self.offsets[k].offset != NONE for k in range(len(self.partitions))):
+        if any(offset.offset != NONE for offset in self.offsets):
             self.group_row.exists = True
         self.keep_elected_protocols()
         self._note_topics()
@@ -326,7 +343,7 @@ class ScalaPlayer(Player):
 
     def _note_topics(self) -> None:
         """Read the members' subscriptions, as ``computeSubscribedTopics`` does."""
-        protocol, subscribed = self.name(self.group_row.protocol), set()
+        protocol, subscribed = self.name(self.group_row.protocol), set[str]()
         self.topics_known = self.group_row.protocol_type == self.types.of("consumer")
         for m in self.members():
             [text] = [text for name, text in self.offered(m) if name == protocol]
@@ -334,8 +351,7 @@ class ScalaPlayer(Player):
                 subscribed |= {*decode_subscription(text.encode()).topics}
             except SchemaError:
                 self.topics_known = False
-        for number, topic in enumerate(self.topics.known):
-            self.subscribed[number].subscribed = topic in subscribed
+        self.subscribed = subscribed
 
     # ---- Answers
 
@@ -452,7 +468,7 @@ class JavaPlayer(ScalaPlayer):
     def _forget_group(self) -> None:
         if self.group_row.join_deadline != NEVER:
             self.left_out = "the timer of a group that was taken back goes on, and its successor may meet it"
-        remove_expired(self.classic, rows(self.offsets), 0, True, False)
+        forget_group(self.classic)
         self.note_parked()
 
     def reply(self, answer: Ended, *, waits: bool) -> None:
@@ -473,11 +489,13 @@ class JavaPlayer(ScalaPlayer):
     def write_commit(self, number: int, step: JsonObject) -> None:
         """Write offsets; they count at once, but are answered, and seen by others, when the write has ended."""
         for topic, partition, offset in step["offsets"]:
-            end_commit(self.offsets[self.place(topic, partition)], offset, self.now, Errors.NONE)
-            self.store_offset(self.place(topic, partition), offset, self.now)
+            place = self.place(topic, partition)
+            committed = self.offsets[place]
+            committed.pending, committed.offset, committed.committed_ms = committed.pending - 1, offset, self.now
+            self.store_offset(place, offset, self.now)
         self.write_records(lambda error: self.answer_commit(number, commit_response_error(error, self.classic.rules)))
 
-    def readable_offsets(self) -> Any:
+    def readable_offsets(self) -> list[_CommittedOffset]:
         """Return what is replicated."""
         return self.replicated_offsets
 
@@ -485,7 +503,7 @@ class JavaPlayer(ScalaPlayer):
         """Write tombstones for expired offsets; if the log refuses them, nothing has changed."""
         ends_group = self.mark_expired()
         is_refused = ends_group and not self.held and not self.waiting and self.store_error != Errors.NONE
-        if is_refused or not (ends_group or any(self.offsets[k].expired for k in range(len(self.partitions)))):
+        if is_refused or not (ends_group or any(offset.expired for offset in self.offsets)):
             return
         self.store_tombstones()
         self.remove_expired(ends_group, True)

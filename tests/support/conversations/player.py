@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.broker_config import default_broker_config
+from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
 from rebalance_sim.kafka.coordinator.classic.classic_group import (
     EMPTY_ASSIGNMENT,
     NEVER,
@@ -113,7 +113,10 @@ class Player(ABC):
         self.store_error = Errors.NONE
         self.left_out = ""
         self.version = rules = kafka_version(version)
-        config, asked = default_broker_config(rules.coordinator), case.get("config") or {}
+        config, asked = BrokerConfig(), case.get("config") or {}
+        # Early releases allow sessions of 5 minutes at most.
+        is_early = rules.coordinator == CoordinatorRules.SCALA_1_0
+        longest_ms = 300_000 if is_early else config.group_max_session_timeout_ms
         group, self.group_row = new_record(ClassicGroupState)
         self.classic = ClassicGroup(
             group,
@@ -125,7 +128,7 @@ class Player(ABC):
                 group_initial_rebalance_delay_ms=asked.get("initial_rebalance_delay_ms", 3000),
                 group_max_size=asked.get("group_max_size", config.group_max_size),
                 group_min_session_timeout_ms=asked.get("min_session_timeout_ms", 6000),
-                group_max_session_timeout_ms=asked.get("max_session_timeout_ms", config.group_max_session_timeout_ms),
+                group_max_session_timeout_ms=asked.get("max_session_timeout_ms", longest_ms),
                 group_consumer_max_size=asked.get("consumer_group_max_size", config.group_consumer_max_size),
                 group_consumer_assignment_interval_ms=asked.get("assignment_interval_ms", 1000),
             ),

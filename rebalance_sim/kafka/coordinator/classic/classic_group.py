@@ -338,9 +338,8 @@ def clear_group(group: ClassicGroupState) -> None:
     group.exists = False
     group.state = group.previous_state = State.EMPTY
     group.state_since_ms = NEVER
-    group.protocol_type = NONE
     group.generation = 0
-    group.leader = group.protocol = NONE
+    group.leader = group.protocol = group.protocol_type = NONE
     group.member_count = group.largest = group.puts = group.joining = group.pending = group.pending_syncs = 0
     group.join_deadline = group.sync_deadline = group.sessions_end = NEVER
     group.is_initial_delay = group.new_member_added = False
@@ -361,8 +360,7 @@ def transition_to(classic: ClassicGroup, state: int, now: int) -> None:
         legal = before == State.COMPLETING_REBALANCE
     if not legal:
         raise ValueError("illegal transition of a group's state")
-    classic.group.previous_state = before
-    classic.group.state = state
+    classic.group.previous_state, classic.group.state = before, state
     classic.group.state_since_ms = now
 
 
@@ -435,11 +433,8 @@ def make_id(classic: ClassicGroup, request: JoinRequest) -> int:
     classic.group.made += 1
     member = classic.members[number]
     clear_member(member)
-    member.instance = request.instance
-    member.hash = request.hash
-    member.client = request.client
-    member.assignment = EMPTY_ASSIGNMENT
-    member.assigned_as = number
+    member.instance, member.client, member.hash = request.instance, request.client, request.hash
+    member.assignment, member.assigned_as = EMPTY_ASSIGNMENT, number
     member.first_write = classic.group.writes
     return number
 
@@ -464,15 +459,12 @@ def add(classic: ClassicGroup, number: int, request: JoinRequest) -> None:
     if member.pending:
         member.pending = False
         group.pending -= 1
-    member.known = True
-    member.is_new = True
+    member.known = member.is_new = True
     member.pending_sync = False
     member.protocol_type = request.protocol_type
-    member.session_timeout_ms = request.session_timeout_ms
-    member.rebalance_timeout_ms = request.rebalance_timeout_ms
+    member.session_timeout_ms, member.rebalance_timeout_ms = request.session_timeout_ms, request.rebalance_timeout_ms
     member.assignment = EMPTY_ASSIGNMENT
-    member.sync = NONE
-    member.join = NONE
+    member.sync = member.join = NONE
     park_join(classic, number, request)
     put(classic, number)
     group.member_count += 1
@@ -495,11 +487,8 @@ def park_join(classic: ClassicGroup, number: int, request: JoinRequest) -> None:
         classic.group.joining += 1
     else:
         note_unanswered(classic, member.join)
-    member.join = request.request
-    member.skips_assignment = request.skips_assignment
-    member.protocols = request.protocols
-    member.preferences = request.preferences
-    member.metadata = request.metadata
+    member.join, member.skips_assignment = request.request, request.skips_assignment
+    member.protocols, member.preferences, member.metadata = request.protocols, request.preferences, request.metadata
     member.elected_only = False
 
 
@@ -569,11 +558,8 @@ def first_member(classic: ClassicGroup, joined: bool) -> int:
     first = NONE
     for number in range(classic.group.made):
         member = classic.members[number]
-        if (
-            member.known
-            and (member.join != NONE or not joined)
-            and (first == NONE or comes_before(classic, number, first))
-        ):
+        counts = member.known and (member.join != NONE or not joined)
+        if counts and (first == NONE or comes_before(classic, number, first)):
             first = number
     return first
 
@@ -700,17 +686,10 @@ def next_answer(classic: ClassicGroup, kind: int, request: int, error: int) -> A
     """Begin an answer."""
     answer = classic.answers[classic.answered[0].value]
     classic.answered[0].value += 1
-    answer.kind = kind
-    answer.request = request
-    answer.error = error
-    answer.member = NONE
-    answer.generation = NONE
-    answer.protocol = NONE
-    answer.leader = NONE
-    answer.lists_members = False
-    answer.skips_assignment = False
+    answer.kind, answer.request, answer.error = kind, request, error
+    answer.member = answer.generation = answer.protocol = answer.leader = answer.assigned_as = NONE
+    answer.lists_members = answer.skips_assignment = False
     answer.assignment = EMPTY_ASSIGNMENT
-    answer.assigned_as = NONE
     return answer
 
 
@@ -731,12 +710,9 @@ def answer_joined(
 ) -> None:
     """Answer a JoinGroup with the current generation."""
     answer = next_answer(classic, RequestKind.JOIN, request, Errors.NONE)
-    answer.member = member
-    answer.generation = classic.group.generation
-    answer.protocol = classic.group.protocol
-    answer.leader = leader
-    answer.lists_members = lists_members
-    answer.skips_assignment = skips
+    answer.member, answer.leader = member, leader
+    answer.generation, answer.protocol = classic.group.generation, classic.group.protocol
+    answer.lists_members, answer.skips_assignment = lists_members, skips
 
 
 @inner_kernel

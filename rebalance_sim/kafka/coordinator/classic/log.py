@@ -91,6 +91,14 @@ def _next_to_load(classic: ClassicGroup) -> int:
 
 
 @inner_kernel
+def forget_group(classic: ClassicGroup) -> None:
+    """Remove the group with its members; the log still has what was written of it."""
+    forget_members(classic)
+    forget_writes(classic)
+    clear_group(classic.group)
+
+
+@inner_kernel
 def forget_members(classic: ClassicGroup) -> None:
     """Remove all members and pending ids."""
     for number in range(classic.group.made):

@@ -1,61 +1,15 @@
-"""Committed offsets of a group: commits, expiry, and the deletion of an empty group without offsets.
+"""When committed offsets of a group expire.
 
-``GroupMetadata`` and ``GroupMetadataManager`` (1.0 to 3.9), ``OffsetMetadataManager`` (4.x). ``commit_offsets`` of
-``requests`` decides whether a member may commit; every client may fetch. The caller numbers partitions and topics.
+``GroupMetadata`` and ``GroupMetadataManager`` (1.0 to 3.9), ``OffsetMetadataManager`` (4.x).
 """
 
 from enum import IntEnum
 
-from rebalance_sim.kafka.coordinator.classic.classic_group import NEVER, NONE, ClassicGroup, State, clear_group
-from rebalance_sim.kafka.coordinator.classic.log import forget_members, forget_writes
-from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place
-from rebalance_sim.kafka.runtime.records import Records
+from rebalance_sim.kafka.coordinator.classic.classic_group import State
+from rebalance_sim.kafka.runtime.kernel import kernel_in_place
 from rebalance_sim.releases import CoordinatorRules
 
 HOUR_MS = 3_600_000
-
-
-class CommittedOffset:
-    """A partition and its committed offset."""
-
-    topic: int
-    offset: int
-    """NONE if nothing is committed, as a fetch answers."""
-    committed_ms: int
-    pending: int
-    """Commits whose write has not ended (up to 3.9; 4.x delays only the answer)."""
-    expired: bool
-
-
-class GroupTopic:
-    """A topic with committed offsets."""
-
-    subscribed: bool
-    """Whether a member subscribed to it when the generation began (``computeSubscribedTopics``)."""
-
-
-@kernel_in_place
-def clear_offset(offset: CommittedOffset) -> None:
-    """Remove the committed offset of a partition."""
-    offset.offset = NONE
-    offset.committed_ms = offset.pending = 0
-    offset.expired = False
-
-
-@inner_kernel
-def begin_commit(offset: CommittedOffset) -> None:
-    """Begin to write an accepted commit."""
-    offset.pending += 1
-
-
-@inner_kernel
-def end_commit(offset: CommittedOffset, committed: int, committed_ms: int, error: int) -> None:
-    """End the write of a commit, with an error or Errors.NONE."""
-    offset.pending -= 1
-    if error == Errors.NONE:
-        offset.offset = committed
-        offset.committed_ms = committed_ms
 
 
 @kernel_in_place
@@ -97,53 +51,3 @@ def retention_start(
 def expiry_ms(rules: int, since_ms: int, retention: int) -> int:
     """Return when the retention is over; 1.0 keeps the offset in its last millisecond (``expireTimestamp < now``)."""
     return since_ms + retention + (1 if rules == CoordinatorRules.SCALA_1_0 else 0)
-
-
-@inner_kernel
-def mark_expired(
-    classic: ClassicGroup,
-    offsets: Records[CommittedOffset],
-    count: int,
-    topics: Records[GroupTopic],
-    topics_known: bool,
-    also_rebalancing: bool,
-    now: int,
-) -> bool:
-    """Mark the offsets that have expired; return whether the group is deleted with them.
-
-    ``cleanupExpiredOffsets``: an empty group without offsets becomes dead. ``topics_known`` is whether the
-    subscriptions of all members of the generation could be read, ``also_rebalancing`` the release's
-    ``rebalancing_offsets_expire``.
-    """
-    group, left = classic.group, 0
-    for k in range(count):
-        offset = offsets[k]
-        is_subscribed = not topics_known or topics[offset.topic].subscribed
-        has_type = group.protocol_type != NONE
-        start = retention_start(classic.rules, group.state, has_type, is_subscribed, also_rebalancing)
-        since_ms = offset.committed_ms
-        if start == RetentionStart.GROUP_EMPTY and group.state_since_ms != NEVER:
-            since_ms = group.state_since_ms
-        is_over = start != RetentionStart.NEVER and now >= expiry_ms(
-            classic.rules, since_ms, retention_ms(classic.rules)
-        )
-        offset.expired = offset.offset != NONE and offset.pending == 0 and is_over
-        left += not offset.expired and (offset.offset != NONE or offset.pending > 0)
-    return group.exists and group.state == State.EMPTY and left == 0
-
-
-@inner_kernel
-def remove_expired(
-    classic: ClassicGroup, offsets: Records[CommittedOffset], count: int, ends_group: bool, written: bool
-) -> None:
-    """Remove the marked offsets, and the group; ``written`` is whether the log has the tombstones."""
-    for k in range(count):
-        if offsets[k].expired:
-            clear_offset(offsets[k])
-    if not ends_group:
-        return
-    forget_members(classic)
-    forget_writes(classic)
-    clear_group(classic.group)
-    if written:
-        classic.group.stored = False

@@ -22,6 +22,7 @@ from rebalance_sim.kafka.coordinator.classic.classic_group import (
     answer_parked_join,
     answer_parked_sync,
     can_rebalance,
+    comes_before,
     first_member,
     forget_pending_sync,
     next_timer,
@@ -47,9 +48,8 @@ def add_member_and_rebalance(classic: ClassicGroup, number: int, request: JoinRe
     """Add a member and rebalance (``addMemberAndRebalance``, ``addMemberThenRebalanceOrCompleteJoin``)."""
     group = classic.group
     if group.state == State.PREPARING_REBALANCE:
-        first_of_all = (
-            group.previous_state == State.EMPTY if classic.rules >= CoordinatorRules.JAVA else group.generation == 0
-        )
+        is_java = classic.rules >= CoordinatorRules.JAVA
+        first_of_all = group.previous_state == State.EMPTY if is_java else group.generation == 0
         group.new_member_added = group.new_member_added or first_of_all
     add(classic, number, request)
     if classic.rules >= CoordinatorRules.SCALA_2_3:
@@ -86,9 +86,8 @@ def rebalance_or_complete_join(classic: ClassicGroup, reason: int, member: int, 
 def complete_join_if_all_joined(classic: ClassicGroup, now: int) -> None:
     """End the join phase if all members have joined, but not an initial delay (``maybeCompleteJoinPhase``)."""
     group = classic.group
-    is_initial = (
-        group.previous_state == State.EMPTY if classic.rules >= CoordinatorRules.JAVA else group.is_initial_delay
-    )
+    is_java = classic.rules >= CoordinatorRules.JAVA
+    is_initial = group.previous_state == State.EMPTY if is_java else group.is_initial_delay
     if group.state != State.PREPARING_REBALANCE or group.election != AwaitedElection.NOT_DUE:
         return
     if not is_initial and has_all_members_joined(classic):
@@ -279,9 +278,8 @@ def remove_pending_and_complete_join(classic: ClassicGroup, number: int, now: in
 
 @inner_kernel
 def _complete_join_after_removal(classic: ClassicGroup, now: int) -> None:
-    if has_all_members_joined(classic) and (
-        not classic.group.is_initial_delay or classic.rules >= CoordinatorRules.JAVA
-    ):
+    may_end = not classic.group.is_initial_delay or classic.rules >= CoordinatorRules.JAVA
+    if may_end and has_all_members_joined(classic):
         complete_join(classic, now)
 
 
@@ -303,15 +301,11 @@ def begin_write(classic: ClassicGroup, kind: int, assignment: int) -> Write:
             member.written_assignment = assignment if assigns else member.assignment
             member.written_as = number if assigns else member.assigned_as
     classic.group.writes += 1
-    write.kind = kind
-    write.generation = classic.group.generation
-    write.assignment = assignment
-    write.leader = classic.group.leader
-    write.protocol = classic.group.protocol
-    write.protocol_type = classic.group.protocol_type
+    write.kind, write.assignment = kind, assignment
+    write.generation, write.leader = classic.group.generation, classic.group.leader
+    write.protocol, write.protocol_type = classic.group.protocol, classic.group.protocol_type
     write.state_since_ms = classic.group.state_since_ms
-    write.awaited = True
-    write.appended = False
+    write.awaited, write.appended = True, False
     return write
 
 
@@ -342,10 +336,8 @@ def keep_stored(classic: ClassicGroup, write: Write) -> None:
     group = classic.group
     write_number = group.writes_ended - 1
     group.stored = True
-    group.stored_generation = write.generation
-    group.stored_leader = write.leader
-    group.stored_protocol = write.protocol
-    group.stored_protocol_type = write.protocol_type
+    group.stored_generation, group.stored_leader = write.generation, write.leader
+    group.stored_protocol, group.stored_protocol_type = write.protocol, write.protocol_type
     group.stored_state_since_ms = write.state_since_ms
     for number in range(group.made):
         member = classic.members[number]
@@ -421,14 +413,10 @@ def replace_static_member(classic: ClassicGroup, old: int, new: int) -> None:
     after.is_new = before.is_new and classic.rules < CoordinatorRules.JAVA
     after.taken_for_static = before.taken_for_static
     after.elected_only = before.elected_only
-    after.protocol_type = before.protocol_type
-    after.protocols = before.protocols
-    after.preferences = before.preferences
-    after.metadata = before.metadata
-    after.session_timeout_ms = before.session_timeout_ms
-    after.rebalance_timeout_ms = before.rebalance_timeout_ms
-    after.assignment = before.assignment
-    after.assigned_as = before.assigned_as
+    after.protocol_type, after.protocols = before.protocol_type, before.protocols
+    after.preferences, after.metadata = before.preferences, before.metadata
+    after.session_timeout_ms, after.rebalance_timeout_ms = before.session_timeout_ms, before.rebalance_timeout_ms
+    after.assignment, after.assigned_as = before.assignment, before.assigned_as
     before.known = False
     before.session_deadline = NEVER
     if classic.group.leader == old:
@@ -437,3 +425,100 @@ def replace_static_member(classic: ClassicGroup, old: int, new: int) -> None:
         write = classic.writes[number % classic.group.write_places]
         if classic.rules < CoordinatorRules.JAVA and write.kind == WriteKind.REPLACEMENT and write.holder == old:
             write.holder = new
+
+
+# ---- Deadlines
+
+
+@inner_kernel
+def next_deadline(classic: ClassicGroup) -> int:
+    """Return a time before which no timer expires; NEVER if there is none."""
+    return min(classic.group.sessions_end, classic.group.join_deadline, classic.group.sync_deadline)
+
+
+@inner_kernel
+def expire_next(classic: ClassicGroup, now: int) -> bool:
+    """Handle the first timer that is due; return False if none is.
+
+    The timer takes effect at its own deadline. If several are due at the same time, the timer set first expires first.
+    """
+    group = classic.group
+    if next_deadline(classic) > now:
+        return False
+    member = NONE
+    if group.sessions_end <= min(group.join_deadline, group.sync_deadline):
+        member = _first_session(classic)
+        group.sessions_end = NEVER if member == NONE else classic.members[member].session_deadline
+    due = next_deadline(classic)
+    if due > now:
+        return False
+    first = NEVER if member == NONE or group.sessions_end > due else classic.members[member].session_timer
+    if group.join_deadline == due:
+        first = min(first, group.join_timer)
+    if group.sync_deadline == due:
+        first = min(first, group.sync_timer)
+    if group.join_deadline == due and group.join_timer == first:
+        expire_join_phase(classic, due)
+    elif group.sync_deadline == due and group.sync_timer == first:
+        expire_pending_syncs(classic, due)
+    else:
+        _expire_session(classic, member, due)
+    return True
+
+
+@inner_kernel
+def _first_session(classic: ClassicGroup) -> int:
+    """Return the member whose session expires first, pending ids included, or NONE.
+
+    In 1.0 it may be a removed member (``classic_group.take_out``).
+    """
+    first = NONE
+    for number in range(classic.group.made):
+        member = classic.members[number]
+        if not member.known and not member.pending and classic.rules > CoordinatorRules.SCALA_1_0:
+            continue
+        if member.session_deadline != NEVER and (first == NONE or _ends_before(classic, number, first)):
+            first = number
+    return first
+
+
+@inner_kernel
+def _ends_before(classic: ClassicGroup, number: int, rival: int) -> bool:
+    """Compare the ends of two sessions."""
+    a, b = classic.members[number], classic.members[rival]
+    if a.session_deadline != b.session_deadline:
+        return a.session_deadline < b.session_deadline
+    if a.session_timer != b.session_timer:
+        return a.session_timer < b.session_timer
+    return comes_before(classic, number, rival)
+
+
+@inner_kernel
+def _expire_session(classic: ClassicGroup, number: int, now: int) -> None:
+    """Remove a member whose session expired (``onExpireHeartbeat``), unless it waits for an answer."""
+    member = classic.members[number]
+    classic.group.sessions_expired += 1
+    member.session_timers -= 1
+    member.session_timer = member.last_session_timer
+    if classic.rules > CoordinatorRules.SCALA_1_0 or member.session_timers <= 0:
+        member.session_deadline = NEVER
+    if classic.group.state == State.DEAD:
+        return
+    if member.pending:
+        remove_pending_and_complete_join(classic, number, now)
+    elif not _is_kept(classic, number, now):
+        classic.group.evicted += member.known
+        remove_and_rebalance(classic, number, Reason.SESSION_EXPIRED, now)
+
+
+@inner_kernel
+def _is_kept(classic: ClassicGroup, number: int, now: int) -> bool:
+    """Return whether a member survives its session (``shouldKeepMemberAlive``, ``hasSatisfiedHeartbeat``).
+
+    A member that waits for an answer stays; since 2.1.1 (KAFKA-7610) a new member only for a limited time.
+    """
+    member = classic.members[number]
+    waits = member.join != NONE or member.sync != NONE
+    if not waits or not member.is_new or classic.rules == CoordinatorRules.SCALA_1_0:
+        return waits
+    return classic.rules < CoordinatorRules.SCALA_2_5 and member.latest_heartbeat_ms + NEW_MEMBER_JOIN_TIMEOUT_MS > now

@@ -263,9 +263,8 @@ def _sync_error(classic: ClassicGroup, sync: SyncRequest) -> int:
         return error
     if sync.generation != group.generation:
         return Errors.ILLEGAL_GENERATION
-    names_another = _differ(classic, sync.protocol, group.protocol) or _differ(
-        classic, sync.protocol_type, group.protocol_type
-    )
+    names_another = _differ(classic, sync.protocol, group.protocol)
+    names_another = names_another or _differ(classic, sync.protocol_type, group.protocol_type)
     if names_another and classic.rules >= CoordinatorRules.SCALA_2_5:
         return Errors.INCONSISTENT_GROUP_PROTOCOL
     if group.state == State.PREPARING_REBALANCE:
@@ -335,11 +334,12 @@ def leave_group(classic: ClassicGroup, request: int, member: int, instance: int,
     elif classic.group.state == State.DEAD:
         error = dead_error(classic.rules)
     elif is_pending(classic, member):
-        is_fenced = classic.rules < CoordinatorRules.SCALA_3_0 and static_member(classic, instance) != NONE
-        if is_fenced:
+        if classic.rules < CoordinatorRules.SCALA_3_0 and static_member(classic, instance) != NONE:
             error = Errors.FENCED_INSTANCE_ID
+        elif classic.rules < CoordinatorRules.JAVA:
+            remove_pending_and_complete_join(classic, member, now)
         else:
-            _remove_leaving_id(classic, member, now)
+            remove(classic, member)
     else:
         if member == NONE and instance != NONE:
             leaver = static_member(classic, instance)
@@ -351,14 +351,6 @@ def leave_group(classic: ClassicGroup, request: int, member: int, instance: int,
     answer = next_answer(classic, RequestKind.LEAVE, request, error)
     answer.member = member
     return error
-
-
-@inner_kernel
-def _remove_leaving_id(classic: ClassicGroup, member: int, now: int) -> None:
-    if classic.rules >= CoordinatorRules.JAVA:
-        remove(classic, member)
-    else:
-        remove_pending_and_complete_join(classic, member, now)
 
 
 @inner_kernel

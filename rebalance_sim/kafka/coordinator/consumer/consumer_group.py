@@ -560,9 +560,6 @@ def next_modern_answer(modern: ConsumerGroup, request: int, error: int) -> Moder
     """Begin an answer."""
     answer = modern.answers[modern.answered[0].value]
     modern.answered[0].value += 1
-    answer.request = request
-    answer.error = error
-    answer.member = NONE
-    answer.epoch = 0
+    answer.request, answer.error, answer.member, answer.epoch = request, error, NONE, 0
     answer.has_assignment = False
     return answer

@@ -18,7 +18,9 @@ from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     names_nothing,
     start_rebalance_timeout,
     subscribes,
+    update_state,
 )
+from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.releases import ConsumerGroupRules
 
@@ -36,6 +38,27 @@ class Move(IntEnum):
     """The member must revoke partitions of topics that it no longer subscribes to."""
     DROPS_UNSUBSCRIBED = 4
     """The member no longer owns the unsubscribed partitions."""
+
+
+@inner_kernel
+def reconcile(modern: ConsumerGroup, store_error: int, now: int) -> int:
+    """Move the sender towards its target, if the log accepts that (``maybeReconcile``)."""
+    group, number = modern.group, modern.group.asking
+    move = next_move(modern, number, group.owned, group.subscription_changed)
+    writes = move_changes(modern, number, move)
+    if writes and store_error != Errors.NONE:
+        # A refused write is rolled back, but timers are not.
+        if not modern.members[number].classic:
+            if move in (Move.REVOKES, Move.REVOKES_UNSUBSCRIBED):
+                start_rebalance_timeout(modern, number, now)
+            else:
+                modern.members[number].rebalance_deadline = NEVER
+        return Reconciliation.REFUSED
+    other = carry_out(modern, number, move, now)
+    group.wrote = group.wrote or writes
+    if group.wrote:
+        update_state(modern)
+    return Reconciliation.CHANGED if other else Reconciliation.SAME
 
 
 @inner_kernel
@@ -67,12 +90,21 @@ def _move_of_subscription(modern: ConsumerGroup, number: int, owned: int) -> int
     # An empty subscription counts as a change even where there is nothing to revoke.
     if not drops and (has_pending or not names_nothing(modern, modern.members[number].subscription)):
         return Move.STAYS
-    owns = _still_owns(modern, number, owned, _Lost.PENDING) or _still_owns(
-        modern, number, owned, _Lost.BY_SUBSCRIPTION
-    )
+    owns = _still_owns(modern, number, owned, _Lost.PENDING)
+    owns = owns or _still_owns(modern, number, owned, _Lost.BY_SUBSCRIPTION)
     if owns and (has_pending or drops):
         return Move.REVOKES_UNSUBSCRIBED
     return Move.DROPS_UNSUBSCRIBED
+
+
+class Reconciliation(IntEnum):
+    """The result of moving a member towards its target."""
+
+    REFUSED = 0
+    """The log refused the write."""
+    SAME = 1
+    CHANGED = 2
+    """The member's partitions have changed."""
 
 
 class _Lost(IntEnum):
@@ -206,8 +238,7 @@ def _advance(modern: ConsumerGroup, number: int) -> bool:
                 unreleased = True
             if mine:
                 partition.pending_revocation = False
-    member.previous_epoch = member.epoch
-    member.epoch = target_epoch
+    member.previous_epoch, member.epoch = member.epoch, target_epoch
     member.state = ModernMemberState.UNRELEASED_PARTITIONS if unreleased else ModernMemberState.STABLE
     return differs
 
@@ -235,9 +266,8 @@ def _drop(modern: ConsumerGroup, number: int, move: int) -> bool:
         member.previous_epoch = member.epoch
     # Up to 4.1 a member that has confirmed a revocation goes on in the next epoch (current + 1), even if it must revoke
     # more; since 4.2 it keeps its epoch between two revocations.
-    if member.state == ModernMemberState.UNREVOKED_PARTITIONS and not is_since(
-        modern, ConsumerGroupRules.ONLY_SUBSCRIBED
-    ):
+    keeps_epoch = is_since(modern, ConsumerGroupRules.ONLY_SUBSCRIBED)
+    if member.state == ModernMemberState.UNREVOKED_PARTITIONS and not keeps_epoch:
         member.epoch += 1
     if move != Move.DROPS_UNSUBSCRIBED:
         member.state = ModernMemberState.UNREVOKED_PARTITIONS

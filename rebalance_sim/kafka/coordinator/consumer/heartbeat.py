@@ -5,8 +5,6 @@ a new target assignment, which the caller computes (``target_due``, ``computed_t
 towards its target. Answers go to ``ConsumerGroup.answers``.
 """
 
-from enum import IntEnum
-
 from rebalance_sim.kafka.coordinator.classic.classic_group import NEVER, NONE
 from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     JOIN_EPOCH,
@@ -40,29 +38,13 @@ from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     topics_differ,
     update_state,
 )
-from rebalance_sim.kafka.coordinator.consumer.current_assignment import (
-    Move,
-    carry_out,
-    move_changes,
-    next_move,
-    owns_within,
-)
+from rebalance_sim.kafka.coordinator.consumer.current_assignment import Reconciliation, owns_within, reconcile
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.write_errors import response_error
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.releases import SERVER_ASSIGNORS, ConsumerGroupRules, CoordinatorRules
 
 METADATA_REFRESH_INTERVAL_MS = 2**31 - 1
-
-
-class Reconciliation(IntEnum):
-    """The result of moving a member towards its target."""
-
-    REFUSED = 0
-    """The log refused the write."""
-    SAME = 1
-    CHANGED = 2
-    """The member's partitions have changed."""
 
 
 _ASSIGNORS = len(SERVER_ASSIGNORS)
@@ -171,7 +153,9 @@ def take_changes(modern: ConsumerGroup, request: Heartbeat, changes: bool, store
         subscription_changed = not same_topics(modern, old_subscription, new_subscription)
     # Before 4.3 a new group has epoch 0.
     begins = group.epoch == 0 and not is_since(modern, ConsumerGroupRules.ASSIGNMENT_INTERVAL)
-    looks_at_topics = subscription_changed or begins or _topics_are_due(modern, now)
+    # ``hasMetadataExpired``
+    topics_are_due = now >= group.refresh_ms or group.epoch < group.refresh_epoch
+    looks_at_topics = subscription_changed or begins or topics_are_due
     topics_changed = looks_at_topics and topics_differ(modern, old_subscription, new_subscription)
     bumps = subscription_changed or begins or topics_changed
     writes = replaced != NONE or is_new or bumps or changes or _member_changes(modern, request)
@@ -212,12 +196,6 @@ def _reason(is_new: bool, subscription_changed: bool) -> int:
 
 
 @inner_kernel
-def _topics_are_due(modern: ConsumerGroup, now: int) -> bool:
-    """Return whether the topic metadata must be refreshed (``hasMetadataExpired``)."""
-    return now >= modern.group.refresh_ms or modern.group.epoch < modern.group.refresh_epoch
-
-
-@inner_kernel
 def _member_changes(modern: ConsumerGroup, request: Heartbeat) -> bool:
     member = modern.members[request.member]
     return (
@@ -237,8 +215,7 @@ def _add(modern: ConsumerGroup, request: Heartbeat) -> None:
     put_member(modern, number)
     member.known = True
     member.instance = member.assignor = member.subscription = NONE
-    member.epoch = JOIN_EPOCH
-    member.previous_epoch = -1
+    member.epoch, member.previous_epoch = JOIN_EPOCH, -1
     member.state = ModernMemberState.STABLE
     member.rebalance_deadline = NEVER
 
@@ -252,10 +229,8 @@ def _replace(modern: ConsumerGroup, old: int, request: Heartbeat) -> None:
     if new != old:
         put_member(modern, new)
         after.known = True
-        after.instance = before.instance
-        after.state = before.state
-        after.subscription = before.subscription
-        after.assignor = before.assignor
+        after.instance, after.state = before.instance, before.state
+        after.subscription, after.assignor = before.subscription, before.assignor
         after.rebalance_timeout_ms = before.rebalance_timeout_ms
         after.rebalance_deadline = NEVER
         before.known = False
@@ -294,19 +269,13 @@ def preferred_assignor(modern: ConsumerGroup) -> int:
     """
     counts, first = 0, NONE
     for a in range(_ASSIGNORS):
-        preferring = _members_preferring(modern, a)
+        preferring = 0
+        for number in range(modern.group.made):
+            preferring += int(modern.members[number].known and modern.members[number].assignor == a)
         is_last = preferring == 1 and modern.members[modern.group.asking].assignor == a
         if preferring > counts or (preferring == counts and preferring > 0 and is_last):
             counts, first = preferring, a
     return first
-
-
-@inner_kernel
-def _members_preferring(modern: ConsumerGroup, assignor: int) -> int:
-    count = 0
-    for number in range(modern.group.made):
-        count += int(modern.members[number].known and modern.members[number].assignor == assignor)
-    return count
 
 
 @inner_kernel
@@ -324,8 +293,7 @@ def use_target(modern: ConsumerGroup, now: int) -> None:
         modern.partitions[p].target = modern.partitions[p].computed_target
     modern.group.target_due = False
     modern.group.wrote = True
-    modern.group.target_epoch = modern.group.epoch
-    modern.group.assigned_ms = now
+    modern.group.target_epoch, modern.group.assigned_ms = modern.group.epoch, now
 
 
 @inner_kernel
@@ -341,27 +309,6 @@ def finish_heartbeat(modern: ConsumerGroup, store_error: int, now: int) -> None:
     answer.member = number
     answer.epoch = modern.members[number].epoch
     answer.has_assignment = outcome == Reconciliation.CHANGED or group.full
-
-
-@inner_kernel
-def reconcile(modern: ConsumerGroup, store_error: int, now: int) -> int:
-    """Move the sender towards its target, if the log accepts that (``maybeReconcile``)."""
-    group, number = modern.group, modern.group.asking
-    move = next_move(modern, number, group.owned, group.subscription_changed)
-    writes = move_changes(modern, number, move)
-    if writes and store_error != Errors.NONE:
-        # A refused write is rolled back, but timers are not.
-        if not modern.members[number].classic:
-            if move in (Move.REVOKES, Move.REVOKES_UNSUBSCRIBED):
-                start_rebalance_timeout(modern, number, now)
-            else:
-                modern.members[number].rebalance_deadline = NEVER
-        return Reconciliation.REFUSED
-    other = carry_out(modern, number, move, now)
-    group.wrote = group.wrote or writes
-    if group.wrote:
-        update_state(modern)
-    return Reconciliation.CHANGED if other else Reconciliation.SAME
 
 
 # ---- Leaving

@@ -246,12 +246,8 @@ class ShareGroup:
         self._initialize(subscribed)
         is_full = request.subscription is not None and self._is_since(ShareGroupRules.INITIALIZED)
         is_shown = is_full or request.epoch == JOIN_EPOCH or member.assigned != before.assigned
-        return ShareAnswer(
-            Errors.NONE,
-            member.epoch,
-            self.config.group_share_heartbeat_interval_ms,
-            member.assigned if is_shown else None,
-        )
+        interval_ms = self.config.group_share_heartbeat_interval_ms
+        return ShareAnswer(Errors.NONE, member.epoch, interval_ms, member.assigned if is_shown else None)
 
     def _subscribed(self, members: Mapping[str, ShareMember]) -> frozenset[str]:
         return frozenset().union(*(member.subscription for member in members.values()))
@@ -263,16 +259,12 @@ class ShareGroup:
         """
         if not (self.members and self.initialized):
             return False
-        if self._is_assigned is None and not self._is_since(ShareGroupRules.ONLY_SUBSCRIBED):
-            assigned = frozenset().union(*self.targets.values())
-            self._is_assigned = assigned == _all_of(self.initialized)
         if self._is_assigned is None:
-            assigned = frozenset().union(*self.targets.values()) if self.targets else _NOTHING
-            self._is_assigned = all(
-                {number for topic, number in assigned if topic == name} == set(range(count))
-                for name, count in self.initialized.items()
-                if name in self._names
-            )
+            assigned, counted = frozenset().union(*self.targets.values()), self.initialized
+            if self._is_since(ShareGroupRules.ONLY_SUBSCRIBED):
+                counted = {name: count for name, count in counted.items() if name in self._names}
+                assigned = frozenset(partition for partition in assigned if partition[0] in counted)
+            self._is_assigned = assigned == _all_of(counted)
         return not self._is_assigned
 
     def _can_assign(self, now_ms: int) -> bool:

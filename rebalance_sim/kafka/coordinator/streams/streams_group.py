@@ -25,13 +25,7 @@ import numpy as np
 
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.streams import current_assignment
-from rebalance_sim.kafka.coordinator.streams.current_assignment import (
-    Role,
-    Roles,
-    StreamsMemberState,
-    TargetOfMember,
-    reconcile,
-)
+from rebalance_sim.kafka.coordinator.streams.current_assignment import Role, Roles, StreamsMemberState
 from rebalance_sim.kafka.coordinator.streams.topology import ConfiguredTopology, Task, Topology
 from rebalance_sim.releases import StreamsGroupRules
 
@@ -546,9 +540,8 @@ class StreamsGroup:
         if not (members and configured.is_ready):
             return dict.fromkeys(members, NO_TASKS)
         standbys = self.config.group_streams_num_standby_replicas
-        return dict(
-            self.assign(AssignmentRequest(members, targets, self._offsets, topology, configured.tasks, standbys))
-        )
+        asked = AssignmentRequest(members, targets, self._offsets, topology, configured.tasks, standbys)
+        return dict(self.assign(asked))
 
     def _refined_targets(self, target_epoch: int, targets: Mapping[str, Tasks]) -> Mapping[str, Tasks]:
         """Return what members are to have: since 4.4, what was kept of this epoch."""
@@ -567,20 +560,16 @@ class StreamsGroup:
         if member.is_reconciled(target_epoch):
             return member
         tasks = sorted(member.assigned.all | member.pending.all | target.all)
-        none = np.zeros(len(tasks), np.int32)
+        assigned, pending = _roles(tasks, member.assigned), _roles(tasks, member.pending)
+        no_epochs = np.zeros(len(tasks), np.int32)
         before = current_assignment.StreamsMember(
-            int(member.state),
-            member.epoch,
-            member.previous_epoch,
-            _roles(tasks, member.assigned),
-            none,
-            _roles(tasks, member.pending),
+            int(member.state), member.epoch, member.previous_epoch, assigned, no_epochs, pending
         )
         reported = _roles(tasks, NO_TASKS if owned is None else owned)
-        compared = TargetOfMember(
+        compared = current_assignment.TargetOfMember(
             target_epoch, _roles(tasks, target), self._held(tasks, member.process_id), owned is not None, reported
         )
-        after, _ = reconcile(before, compared, int(self.rules))
+        after, _ = current_assignment.reconcile(before, compared, int(self.rules))
         return replace(
             member,
             state=StreamsMemberState(after.state),
