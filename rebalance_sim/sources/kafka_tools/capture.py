@@ -9,7 +9,7 @@ else that is unknown becomes an assumption.
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -150,7 +150,7 @@ def read_capture(
         assumptions=tables.assumptions(),
         groups_without_members=tables.groups_without_members(),
         listed_groups=frame(spark, LISTED_GROUPS, tables.listed_groups()),
-        streams_members=frame(spark, STREAMS_MEMBERS, tables.streams_members()) if lines.streams_members else None,
+        streams_members=frame_of(spark, STREAMS_MEMBERS, tables.streams_members()) if lines.streams_members else None,
     )
 
 
@@ -186,6 +186,11 @@ def arrow_table(table: Table, rows: Iterable[tuple[object, ...]]) -> pa.Table:
 def frame(spark: SparkSession, table: Table, rows: Iterable[tuple[object, ...]]) -> DataFrame:
     """Return rows as a DataFrame."""
     return driver_rows(spark, arrow_table(table, rows), table.schema)
+
+
+def frame_of(spark: SparkSession, table: Table, rows: Iterable[Mapping[str, object]]) -> DataFrame:
+    """Return rows by the names of their columns as a DataFrame; a column that a row does not have is null."""
+    return frame(spark, table, (tuple(map(row.get, table.names)) for row in rows))
 
 
 _Key = tuple[str, str]
@@ -264,11 +269,9 @@ class CaptureTables:
             places[member.group_id] += 1
         self._reject_unused_consumers()
 
-    def streams_members(self) -> Iterator[tuple[object, ...]]:
+    def streams_members(self) -> Iterator[dict[str, Any]]:
         """Return the rows of the members of streams groups."""
-        lines = [member.line for member in self._lines.streams_members.values()]
-        for row in member_rows(lines, self._cluster):
-            yield tuple(map(row.get, STREAMS_MEMBERS.schema.names))
+        return member_rows([member.line for member in self._lines.streams_members.values()], self._cluster)
 
     def listed_groups(self) -> Iterator[tuple[object, ...]]:
         """Return the rows of the table of listed groups."""

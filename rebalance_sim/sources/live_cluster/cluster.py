@@ -45,7 +45,7 @@ from rebalance_sim.sources.assumptions import (
 )
 from rebalance_sim.sources.client_columns import client_columns
 from rebalance_sim.sources.consumer_groups import CLASSIC, SERVER, SERVER_DEFAULT, classic_by_id, server_protocols
-from rebalance_sim.sources.kafka_tools.capture import Capture, frame
+from rebalance_sim.sources.kafka_tools.capture import Capture, frame, frame_of
 from rebalance_sim.sources.kafka_tools.contents import ToolOutput, TopicPartition
 from rebalance_sim.sources.live_cluster.broker_release import SupportedVersions
 from rebalance_sim.sources.live_cluster.connection import NotConnectedError
@@ -148,10 +148,7 @@ def _streams_tables(
     if not described:
         return {}
     rows = {STREAMS_MEMBERS: member_rows(described, cluster), SUBTOPOLOGIES: subtopology_rows(described, cluster)}
-    return {
-        table.name: frame(spark, table, (tuple(map(row.get, table.schema.names)) for row in of))
-        for table, of in rows.items()
-    }
+    return {table.name: frame_of(spark, table, of) for table, of in rows.items()}
 
 
 # --- Reading from the brokers ---
