@@ -468,12 +468,12 @@ class CaptureTables:
     def groups_without_members(self) -> list[str]:
         """Return the groups without members that the capture names."""
         unknown = self._lines.other_groups().union(self._unread_groups(), self._not_described())
-        return sorted(self._named - self._with_members() - unknown)
+        return sorted(self._named - self._read.keys() - unknown)
 
     def _not_described(self) -> set[str]:
         """Return the listed groups for which no other output shows whether they have members."""
         lines = self._lines
-        described = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._with_members()
+        described = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._read.keys()
         listed = {
             group_id
             for group_id, group in lines.listed.items()
@@ -485,13 +485,13 @@ class CaptureTables:
         """Return the groups with members none of which can be used."""
         lines = self._lines
         expected = {group_id for group_id, state in lines.states.items() if state.members}
-        return sorted((expected | self._bad_members.keys()) - self._with_members())
+        return sorted((expected | self._bad_members.keys()) - self._read.keys())
 
     @cached_property
     def _named(self) -> set[str]:
         """The groups that usable lines name."""
         lines = self._lines
-        named = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._with_members()
+        named = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._read.keys()
         return named.union(lines.listed, *lines.noticed.values())
 
     def _group_of(self, reject: Reject) -> str | None:
@@ -500,9 +500,6 @@ class CaptureTables:
         if guess is None or guess in self._named:
             return guess
         return max((name for name in self._named if f"{name} " in text), key=len, default=guess)
-
-    def _with_members(self) -> set[str]:
-        return set(self._read)
 
     def _not_captured(self) -> list[str]:
         """Return the groups that have members by --state, but no line of --members."""
@@ -563,7 +560,7 @@ class CaptureTables:
         shown = {(group_id, offset.member_id) for (group_id, _, _), offset in lines.offsets.items() if offset.member_id}
         absent = {group_id for group_id, _ in (shown | lines.owners.keys()) - lines.members.keys()}
         fewer = {name for name, shown in self._shown_members.items() if shown > len(self._read.get(name, ()))}
-        return (absent | fewer) & self._with_members()
+        return (absent | fewer) & self._read.keys()
 
     def assumptions(self) -> list[str]:
         """Return one sentence per assumption."""
@@ -579,7 +576,7 @@ class CaptureTables:
         }
         if rebalancing:
             yield REBALANCING.replace("{}", groups(rebalancing))
-        of_other_types = lines.other_groups() - self._with_members()
+        of_other_types = lines.other_groups() - self._read.keys()
         if of_other_types:
             yield OF_OTHER_TYPES.format(groups(of_other_types))
         not_described = self._not_described()

@@ -399,7 +399,9 @@ class _Reader:
         wanted = {(topic, number) for each in self._content.offsets.values() for topic, number, _, _ in each.partitions}
         wanted = wanted.union(*(self._content.assigned(group_id) for group_id in self._content.groups))
         topics = self._content.topics.items()
-        wanted |= {(name, k) for name, topic in topics if _is_changelog(name) for k in range(len(topic.has_leader))}
+        # Those have the state of applications of Kafka Streams.
+        changelogs = [(name, topic) for name, topic in topics if name.endswith("-changelog")]
+        wanted |= {(name, number) for name, topic in changelogs for number in range(len(topic.has_leader))}
         asked = sorted(each for each in wanted if self._has_leader(each))
 
         def ask(batch: list[TopicPartition]) -> dict[TopicPartition, Any]:
@@ -421,11 +423,6 @@ class _Reader:
 
     def _progress(self, step: str, total: int) -> Callable[[int], None]:
         return lambda done: self._report(f"{step}: {done:,} of {total:,}")
-
-
-def _is_changelog(topic: str) -> bool:
-    """Return whether a topic has the state of an application of Kafka Streams, by its name."""
-    return topic.endswith("-changelog")
 
 
 def _topic(description: Any) -> _DescribedTopic:
