@@ -56,17 +56,14 @@ def _by_strategy(comparison: DataFrame, distributed: DataFrame) -> list[Line]:
         .collect()
     )
     figures = {(row["strategy"], row["figure"]): row for row in distributed.collect()}
-    rows = [_best_row(groups, figures)] + [_strategy_row(row, figures) for row in sorted(counts)]
+    best = [BEST, *([groups] * 3), *_fleet_figures(BEST, figures), *([None] * 4)]
+    rows = [best] + [_strategy_row(row, figures) for row in sorted(counts)]
     header = (
         *("strategy", "groups", "best balance", "and fewest moves", "mean stddev", "p99 stddev", "max stddev"),
         *("idle", "moved", "moves above optimum", "moves below", "gains", "losses"),
     )
     exact_in = "all groups" if known == groups else f"{known:,} of {plural(groups, 'group')}, a proven bound elsewhere"
     return [f"comparison with the optimum (exact in {exact_in})", Table(header, rows)]
-
-
-def _best_row(groups: int, figures: Mapping[tuple[str, str], Row]) -> list[Cell]:
-    return [BEST, *([groups] * 3), *_fleet_figures(BEST, figures), *([None] * 4)]
 
 
 def _strategy_row(counts: Row, figures: Mapping[tuple[str, str], Row]) -> list[Cell]:

@@ -50,7 +50,6 @@ from rebalance_sim.tables import (
     TASK_ASSIGNMENTS,
     TOPICS,
     WORKERS,
-    Table,
 )
 
 _WITHOUT_IDS = (
@@ -65,7 +64,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run = new_run(spark, "connect", options)
     source = _with_config_topics(spark, _source(spark, run, options), options)
     clusters = clusters_of(options, run.read)
-    replicated = _replicated(run, options)
+    # What MirrorMaker 2 can replicate, as far as it is given.
+    paths = {TOPICS: options.source_topics, OFFSETS: options.source_offsets}
+    replicated = {table: run.read(table, path, options.format) for table, path in paths.items() if path}
     played = simulate_connect(
         source.workers,
         source.connectors,
@@ -98,12 +99,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
         lines += summarise_mirror_tasks(tables[MIRROR_TASKS.name], tables[TASK_ASSIGNMENTS.name], shown)
     lines += summarise_delays(tables[CONNECT_ADVICE.name]) if options.advice else []
     print_summary(lines + summarise_run(run))
-
-
-def _replicated(run: Run, options: Namespace) -> dict[Table, DataFrame]:
-    """Return what MirrorMaker 2 can replicate, as far as it is given."""
-    paths = {TOPICS: options.source_topics, OFFSETS: options.source_offsets}
-    return {table: run.read(table, path, options.format) for table, path in paths.items() if path}
 
 
 class Source(NamedTuple):

@@ -50,7 +50,8 @@ def _named(strategies: Iterable[str]) -> bool:
 def _lines_of(row: Mapping[str, Any], prefix: str) -> list[str]:
     groups = plural(row["groups"], "group")
     if not row["affected"]:
-        return [f"{prefix}no event affects {groups}; the figures do not include {_them(row['groups'])}"]
+        them = "it" if row["groups"] == 1 else "them"
+        return [f"{prefix}no event affects {groups}; the figures do not include {them}"]
     lines = [f"{prefix}{groups}, {_rebalances(row)}"]
     if row["not_simulated"] < row["groups"]:
         back = f", {row['moved_back']:,} of them back to the previous owner" if row["moved_back"] else ""
@@ -88,10 +89,6 @@ def _rebalances(row: Row | Mapping[str, Any]) -> str:
     others = rebalances - epochs
     counted = plural(epochs, "epoch")
     return f"{plural(others, 'rebalance')}, {counted} of share or streams groups" if others else counted
-
-
-def _them(count: int) -> str:
-    return "it" if count == 1 else "them"
 
 
 def _labelled(label: str, figures: str) -> str:
