@@ -28,6 +28,7 @@ from rebalance_sim.engine.spark.driver_rows import no_rows
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, usable
 from rebalance_sim.engine.tables.outcomes import Transformation
 from rebalance_sim.errors import UserError
+from rebalance_sim.explanations.explanation import check_partitions
 from rebalance_sim.kafka.partitioners.clients import client_named
 from rebalance_sim.kafka.partitioners.partitioner import Client
 from rebalance_sim.kafka.partitioners.record_accumulator import ProducerSettings
@@ -196,8 +197,7 @@ def spread_keys(partitions: int, client: str = DEFAULT_CLIENT) -> Transformation
     <BLANKLINE>
     """
     placing = client_named("client", client)
-    if partitions < 1:
-        raise UserError(f"partitions is {partitions}; allowed: at least 1")
+    check_partitions(partitions)
 
     def transform(rows: DataFrame) -> DataFrame:
         if "key" not in rows.columns:

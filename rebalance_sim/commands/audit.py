@@ -3,12 +3,12 @@
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rebalance_sim.api.audit import Audit
+from rebalance_sim.api.audit import Audit, AuditOptions
 from rebalance_sim.commands.audit_files import METRICS, SUMMARY, AuditFigures, metrics, summary
 from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.commands.brokers import broker_assumptions, clusters_of, untested_releases
@@ -21,13 +21,13 @@ from rebalance_sim.commands.lag import LagTables, total_lag
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.news import write_news
 from rebalance_sim.commands.options import brokers_of, on_record
-from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.rejects import count_given, write_rejects
 from rebalance_sim.commands.report import CHARTS, PAGE, plan_page, write_page
 from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.streams_assumptions import assumed_of_rollouts
 from rebalance_sim.commands.summary import summarise_read, summarise_run
-from rebalance_sim.commands.timings import read_timings, seen_in
+from rebalance_sim.commands.timings import seen_in
 from rebalance_sim.commands.topologies import read_subtopologies
 from rebalance_sim.commands.validation.audit import find_tables, set_tables
 from rebalance_sim.commands.validation.fleet import has_source
@@ -78,11 +78,22 @@ from rebalance_sim.tables import (
     TOPICS_AFTER,
     VERDICTS,
     WORKERS,
+    Table,
 )
 from rebalance_sim.wording import plural
 
 _REPLACED = (*OUTPUTS, PAGE, CHARTS, SUMMARY, METRICS)
 _MINUTE_MS = 60_000
+_READ = (
+    *(STREAMS_MEMBERS, TOPICS, MEMBERS, OFFSETS, RECORDS, TOPICS_AFTER, LISTED_GROUPS),
+    *(TIMINGS, WORKERS, CONNECTORS),
+)
+"""Tables in the order in which they are read."""
+_COUNTED = (
+    *(MEMBERS, RECORDS, TOPICS_AFTER, LISTED_GROUPS, OFFSETS, TIMINGS, WORKERS, CONNECTORS),
+    *(STREAMS_MEMBERS, SUBTOPOLOGIES),
+)
+"""Tables in the order in which their rows are printed, after those of topics."""
 
 
 @dataclass(frozen=True)
@@ -91,60 +102,40 @@ class _Fleet:
 
     topics: DataFrame
     members: DataFrame
-    offsets: DataFrame | None
-    records: DataFrame | None
-    after: DataFrame | None
-    """Topics that are to grow."""
-    listed: DataFrame | None
-    """Groups that the cluster lists."""
-    timings: DataFrame | None
-    """How long past rebalances took."""
-    workers: DataFrame | None
-    """Workers of Connect clusters."""
-    connectors: DataFrame | None
-    """Their configured connectors."""
-    streams_members: DataFrame | None
-    """Members of applications of Kafka Streams."""
-    subtopologies: DataFrame | None
-    """Their subtopologies."""
+    tables: dict[Table, DataFrame]
+    """All that are given."""
     assumptions: list[str]
     """What is assumed of described topologies."""
 
     @classmethod
     def read(cls, run: Run, options: Namespace) -> Self:
         """Read the tables that the options name."""
-        streams = (
-            run.read(STREAMS_MEMBERS, options.streams_members, options.format) if options.streams_members else None
-        )
-        return cls(
-            run.read(TOPICS, options.topics, options.format),
-            run.read(MEMBERS, options.members, options.format),
-            run.read(OFFSETS, options.offsets, options.format) if options.offsets else None,
-            run.read(RECORDS, options.records, options.format) if options.records else None,
-            run.read(TOPICS_AFTER, options.partitions_after, options.format) if options.partitions_after else None,
-            run.read(LISTED_GROUPS, options.listed_groups, options.format) if options.listed_groups else None,
-            read_timings(run, options),
-            run.read(WORKERS, options.workers, options.format) if options.workers else None,
-            run.read(CONNECTORS, options.connectors, options.format) if options.connectors else None,
-            streams,
-            *read_subtopologies(run.spark, options, streams, run.read, reads_rows=run.reads_rows),
-        )
+        paths = {table: getattr(options, _option(table)) for table in _READ}
+        tables = {table: run.read(table, path, options.format) for table, path in paths.items() if path}
+        streams = tables.get(STREAMS_MEMBERS)
+        parts, assumed = read_subtopologies(run.spark, options, streams, run.read, reads_rows=run.reads_rows)
+        tables |= {} if parts is None else {SUBTOPOLOGIES: parts}
+        return cls(tables[TOPICS], tables[MEMBERS], tables, assumed)
+
+    @property
+    def offsets(self) -> DataFrame | None:
+        """The committed offsets of groups."""
+        return self.tables.get(OFFSETS)
+
+    def options(self) -> dict[str, DataFrame]:
+        """Return the tables that are options of an audit."""
+        given = self.tables.keys() - {TOPICS, MEMBERS, OFFSETS}
+        return {_option(table): self.tables[table] for table in given}
 
     def count(self, run: Run, used_topics: int, rejected: Mapping[str, int]) -> None:
         """Record the rows of the tables."""
         run.count_rows(TOPICS.name, run.number_of(self.topics), used_topics, rejected[TOPICS.name])
-        given = (
-            *((MEMBERS.name, self.members), (RECORDS.name, self.records), (TOPICS_AFTER.name, self.after)),
-            (LISTED_GROUPS.name, self.listed),
-            (OFFSETS.name, self.offsets),
-            (TIMINGS.name, self.timings),
-            *((WORKERS.name, self.workers), (CONNECTORS.name, self.connectors)),
-            *((STREAMS_MEMBERS.name, self.streams_members), (SUBTOPOLOGIES.name, self.subtopologies)),
-        )
-        for name, rows in given:
-            if rows is not None:
-                count = run.number_of(rows)
-                run.count_rows(name, count, count - rejected[name], rejected[name])
+        count_given(run, {table: self.tables.get(table) for table in _COUNTED}, rejected)
+
+
+def _option(table: Table) -> str:
+    """Return the option that names a table."""
+    return "partitions_after" if table is TOPICS_AFTER else table.name
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -169,29 +160,19 @@ def run(spark: SparkSession, options: Namespace) -> None:
     past = tables_of_history(HadoopFiles(spark), options.history, run.read)
     before = _offsets_before(run, previous, thresholds)
     earlier = _rejected_earlier(run, read_by)
-    rules = Audit(
-        fleet.members,
-        fleet.topics,
-        fleet.offsets,
-        kafka_version=clusters_of(options, run.read),
-        seed=options.seed,
-        assignors=own,
-        thresholds=thresholds,
-        scenario=scenario,
-        elapsed_ms=before[1] if before else 0,
-        history=past,
-        read_at_ms=read_at_ms(read),
-        **({} if fleet.records is None else {"records": fleet.records}),
-        **({} if fleet.after is None else {"partitions_after": fleet.after}),
-        **({} if fleet.listed is None else {"listed_groups": fleet.listed}),
-        **({} if fleet.timings is None else {"timings": fleet.timings}),
-        **({} if fleet.workers is None else {"workers": fleet.workers}),
-        **({} if fleet.connectors is None else {"connectors": fleet.connectors}),
-        **({} if fleet.streams_members is None else {"streams_members": fleet.streams_members}),
-        **({} if fleet.subtopologies is None else {"subtopologies": fleet.subtopologies}),
+    given: dict[str, Any] = {
+        "kafka_version": clusters_of(options, run.read),
+        "seed": options.seed,
+        "assignors": own,
+        "thresholds": thresholds,
+        "scenario": scenario,
+        "history": past,
+        "read_at_ms": read_at_ms(read),
+        **fleet.options(),
         **({} if earlier is None else {"rejects": earlier}),
-        **({} if before is None else {"earlier_offsets": before[0]}),
-    )
+        **({} if before is None else {"earlier_offsets": before[0], "elapsed_ms": before[1]}),
+    }
+    rules = Audit(fleet.members, fleet.topics, fleet.offsets, **cast(AuditOptions, given))
     if not from_source:
         run.begin(_REPLACED)
     run.report_progress(f"auditing every group, with the scenario {scenario.name} and a migration")
@@ -343,11 +324,11 @@ def _read_source(run: Run, options: Namespace) -> list[Line]:
 
 def _assumed_of_connect(fleet: _Fleet, scenario: Scenario) -> list[str]:
     """Return what is assumed of Connect clusters, if there are any."""
-    if fleet.workers is None:
+    if WORKERS not in fleet.tables:
         return []
-    connectors = [] if fleet.connectors is not None else [ASSUMED_CONNECTORS]
+    connectors = [] if CONNECTORS in fleet.tables else [ASSUMED_CONNECTORS]
     times = assumed_times(scenario)
-    return [*connectors, ASSUMED_DELAY, *assumed_of_workers(fleet.workers), MEMORY, *times]
+    return [*connectors, ASSUMED_DELAY, *assumed_of_workers(fleet.tables[WORKERS]), MEMORY, *times]
 
 
 def _assumed_of_streams(written: Mapping[str, DataFrame]) -> list[str]:

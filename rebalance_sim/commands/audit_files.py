@@ -130,8 +130,9 @@ def metrics(figures: AuditFigures) -> str:
     for of in figures.kinds:
         found[of.severity, of.kind] += of.groups
     known = {(str(kind.severity), kind.name) for kind in KINDS.values()} | found.keys()
+    started = datetime.fromisoformat(figures.started_at).timestamp()
     written: list[tuple[str, str, Samples]] = [
-        ("start_time_seconds", "Start of the audit, as Unix time.", [({}, _seconds(figures.started_at))]),
+        ("start_time_seconds", "Start of the audit, as Unix time.", [({}, started)]),
         ("groups", "Groups that were audited.", [({}, figures.groups)]),
         ("groups_affected", "Groups with errors or warnings.", [({}, figures.affected)]),
         ("groups_unread", "Groups of which no member could be read.", [({}, figures.unread.groups)]),
@@ -177,13 +178,6 @@ def _labels(labels: Mapping[str, str]) -> str:
     >>> _labels({"kind": 'a"\n'})
     '{kind="a\\"\\n"}'
     """
-    quoted = (f'{name}="{_escaped_label(value)}"' for name, value in labels.items())
+    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    quoted = (f'{name}="{value.translate(escapes)}"' for name, value in labels.items())
     return f"{{{','.join(quoted)}}}" if labels else ""
-
-
-def _escaped_label(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _seconds(time: str) -> float:
-    return datetime.fromisoformat(time).timestamp()

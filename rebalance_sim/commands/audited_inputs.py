@@ -3,6 +3,7 @@
 import logging
 from argparse import Namespace
 from functools import partial
+from typing import Any, cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -18,7 +19,7 @@ from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.scenarios import scenario_of
-from rebalance_sim.tables import MEMBERS, OFFSETS, STREAMS_MEMBERS, TOPICS
+from rebalance_sim.tables import MEMBERS, OFFSETS, STREAMS_MEMBERS, SUBTOPOLOGIES, TOPICS
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,34 +33,29 @@ def audit_of_run(run: FinishedRun) -> Audit | None:
             read_input(run.spark, table, getattr(options, table.name), options.format) for table in (TOPICS, MEMBERS)
         )
         scenario = with_settings(scenario_of(options.scenario), options.settings)
-        clusters = clusters_of(options, lambda table, path, source: read_input(run.spark, table, path, source))
+        clusters = clusters_of(options, partial(read_input, run.spark))
     except (AttributeError, PySparkException, UserError) as problem:
         _LOG.warning("details of groups are without members and timelines: %s", problem)
         return None
-    given: AuditOptions = {
+    given: dict[str, Any] = {
         "kafka_version": clusters, "seed": options.seed, "assignors": tuple(own.values()), "scenario": scenario
-    }  # fmt: skip
-    streams, subtopologies = _streams(run, options)
-    if streams is not None:
-        given["streams_members"] = streams
-    if subtopologies is not None:
-        given["subtopologies"] = subtopologies
-    return Audit(members, topics, _offsets(run, options), **given)
+    } | _streams(run, options)  # fmt: skip
+    return Audit(members, topics, _offsets(run, options), **cast(AuditOptions, given))
 
 
-def _streams(run: FinishedRun, options: Namespace) -> tuple[DataFrame | None, DataFrame | None]:
-    """Return the members and subtopologies of Kafka Streams that an audit read; None if they cannot be read."""
+def _streams(run: FinishedRun, options: Namespace) -> dict[str, DataFrame]:
+    """Return the members and subtopologies of Kafka Streams that an audit read, as far as they can be read."""
     path = getattr(options, STREAMS_MEMBERS.name, "")
     if not path:
-        return None, None
+        return {}
     try:
         read = partial(read_input, run.spark)
         members = read(STREAMS_MEMBERS, path, options.format)
         subtopologies, _ = read_subtopologies(run.spark, options, members, read)
     except (PySparkException, UserError) as problem:
         _LOG.warning("rollouts of streams groups are without timelines: %s", problem)
-        return None, None
-    return members, subtopologies
+        return {}
+    return {STREAMS_MEMBERS.name: members} | ({} if subtopologies is None else {SUBTOPOLOGIES.name: subtopologies})
 
 
 def _offsets(run: FinishedRun, options: Namespace) -> DataFrame | None:

@@ -1,11 +1,12 @@
 """The comparison of several strategies: its tables, and its part of the summary."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.console import Cell, Line, Table
+from rebalance_sim.commands.console import Cell, Cells, Line, Table
 from rebalance_sim.commands.summary import SHOWN_GROUPS
 from rebalance_sim.engine.groups.comparison import BEST, LARGEST, against_elected, changes, distributions
 from rebalance_sim.engine.groups.comparison_rows import QUIRKS
@@ -55,28 +56,14 @@ def _by_strategy(comparison: DataFrame, distributed: DataFrame) -> list[Line]:
         .collect()
     )
     figures = {(row["strategy"], row["figure"]): row for row in distributed.collect()}
-    rows = [_best_row(groups, figures)] + [_strategy_row(row, figures) for row in sorted(counts)]
+    best = [BEST, *([groups] * 3), *_fleet_figures(BEST, figures), *([None] * 4)]
+    rows = [best] + [_strategy_row(row, figures) for row in sorted(counts)]
     header = (
-        "strategy",
-        "groups",
-        "best balance",
-        "and fewest moves",
-        "mean stddev",
-        "p99 stddev",
-        "max stddev",
-        "idle",
-        "moved",
-        "moves above optimum",
-        "moves below",
-        "gains",
-        "losses",
+        *("strategy", "groups", "best balance", "and fewest moves", "mean stddev", "p99 stddev", "max stddev"),
+        *("idle", "moved", "moves above optimum", "moves below", "gains", "losses"),
     )
     exact_in = "all groups" if known == groups else f"{known:,} of {plural(groups, 'group')}, a proven bound elsewhere"
     return [f"comparison with the optimum (exact in {exact_in})", Table(header, rows)]
-
-
-def _best_row(groups: int, figures: Mapping[tuple[str, str], Row]) -> list[Cell]:
-    return [BEST, *([groups] * 3), *_fleet_figures(BEST, figures), *([None] * 4)]
 
 
 def _strategy_row(counts: Row, figures: Mapping[tuple[str, str], Row]) -> list[Cell]:
@@ -107,18 +94,15 @@ def _by_group(comparison: DataFrame) -> list[Line]:
     if not 0 < len(rows) <= SHOWN_GROUPS:
         return []
     strategies = sorted({strategy for row in rows for strategy in row["strategies"]})
-    cells = [
-        (
-            row["group_id"],
-            row["elected"] or "-",
-            _best_cell(row["optimum"]),
-            *(_cell(row["strategies"].get(strategy)) for strategy in strategies),
-        )
-        for row in rows
-    ]
-    title = "standard deviation of partitions per member, and partitions moved, by group"
     header = ("group", "elected", BEST, *strategies)
-    return ["", title, Table.of_clusters(header, cells, [row["cluster"] for row in rows])]
+    cells: Cells = {
+        "group": "group_id",
+        "elected": lambda row: row["elected"] or "-",
+        BEST: lambda row: _best_cell(row["optimum"]),
+        **{name: partial(_cell, name) for name in strategies},
+    }
+    title = "standard deviation of partitions per member, and partitions moved, by group"
+    return ["", title, Table.of_rows(header, rows, cells)]
 
 
 def _best_cell(best: Row) -> str:
@@ -126,7 +110,8 @@ def _best_cell(best: Row) -> str:
     return f"{stddev if best['balance_exact'] else f'≥{stddev}'} {moved if best['moved_exact'] else f'≥{moved}'}"
 
 
-def _cell(figures: Row | None) -> str:
+def _cell(strategy: str, comparison: Row) -> str:
+    figures = comparison["strategies"].get(strategy)
     if figures is None:
         return "-"
     if figures["error"] is not None:
@@ -139,17 +124,11 @@ def _largest_changes(changed: DataFrame) -> list[Line]:
     rows = changed.where(F.col("rank") <= SHOWN_CHANGES).orderBy("strategy", "change", "rank").collect()
     if not rows:
         return []
-    cells = [
-        (
-            row["strategy"],
-            row["change"],
-            row["group_id"],
-            row["elected"],
-            f"{row['elected_stddev']:.2f} to {row['stddev']:.2f}",
-            f"{row['elected_moved']:,} to {row['moved']:,}",
-        )
-        for row in rows
-    ]
-    title = f"largest gains and losses compared with the elected protocol (up to {LARGEST} of each in {CHANGES.name})"
     header = ("strategy", "change", "group", "elected", "stddev", "moved")
-    return ["", title, Table.of_clusters(header, cells, [row["cluster"] for row in rows])]
+    cells: Cells = {
+        "group": "group_id",
+        "stddev": lambda row: f"{row['elected_stddev']:.2f} to {row['stddev']:.2f}",
+        "moved": lambda row: f"{row['elected_moved']:,} to {row['moved']:,}",
+    }
+    title = f"largest gains and losses compared with the elected protocol (up to {LARGEST} of each in {CHANGES.name})"
+    return ["", title, Table.of_rows(header, rows, cells)]

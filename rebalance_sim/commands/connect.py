@@ -1,12 +1,12 @@
 """``connect``: predict where the connectors and tasks of Kafka Connect clusters run, and what a scenario costs them."""
 
 from argparse import Namespace
+from collections import Counter
+from functools import partial
 from typing import NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from rebalance_sim.api.connect import simulate_connect
 from rebalance_sim.commands.brokers import clusters_of, untested_releases
@@ -21,11 +21,11 @@ from rebalance_sim.commands.connect_summary import (
 from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import items
-from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.rejects import count_given, write_rejects
+from rebalance_sim.commands.simulate import STEPS, rejected_steps
 from rebalance_sim.commands.summary import summarise_run
 from rebalance_sim.commands.validation.connect import scenario_played
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
-from rebalance_sim.engine.spark.driver_rows import driver_rows
 from rebalance_sim.engine.tables.inputs import fit, no_rejects, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.connect.config_topic import named_config_topics, read_config_topic
@@ -36,6 +36,7 @@ from rebalance_sim.sources.connect.stored_workers import (
     connectors_that_run,
     read_workers,
 )
+from rebalance_sim.sources.kafka_tools.capture import frame_of
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.offsets_topic.dump import open_dump
 from rebalance_sim.tables import (
@@ -49,10 +50,8 @@ from rebalance_sim.tables import (
     TASK_ASSIGNMENTS,
     TOPICS,
     WORKERS,
-    Table,
 )
 
-_STEPS = "scenario"
 _WITHOUT_IDS = (
     "member ids, leader and join order are unknown: the addresses of workers are used. Which worker stops tasks, "
     "and which one leads next, may differ"
@@ -65,7 +64,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run = new_run(spark, "connect", options)
     source = _with_config_topics(spark, _source(spark, run, options), options)
     clusters = clusters_of(options, run.read)
-    replicated = _replicated(run, options)
+    # What MirrorMaker 2 can replicate, as far as it is given.
+    paths = {TOPICS: options.source_topics, OFFSETS: options.source_offsets}
+    replicated = {table: run.read(table, path, options.format) for table, path in paths.items() if path}
     played = simulate_connect(
         source.workers,
         source.connectors,
@@ -82,15 +83,12 @@ def run(spark: SparkSession, options: Namespace) -> None:
     names += [MIRROR_TASKS.name] if replicated else []
     names += [CONNECT_ADVICE.name] if options.advice else []
     tables = {name: run.write(name, played[name]) for name in names}
-    steps = [{"table": _STEPS, "row": step.row, "reason": step.reason} for step in bad_steps]
-    rejected_steps = driver_rows(spark, pa.Table.from_pylist(steps, to_arrow_schema(REJECTS.schema)), REJECTS.schema)
-    bad = write_rejects(run, union([played[REJECTS.name], source.rejects, rejected_steps]), options.on_bad_input)
-    unread = run.number_of(source.rejects)
-    for table, rows in ({WORKERS: source.workers, CONNECTORS: source.connectors} | replicated).items():
-        count = run.number_of(rows) + (unread if table is WORKERS else 0)
-        run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
+    rejects = [played[REJECTS.name], source.rejects, rejected_steps(spark, bad_steps)]
+    bad = write_rejects(run, union(rejects), options.on_bad_input)
+    unread = Counter({WORKERS.name: run.number_of(source.rejects)})
+    count_given(run, {WORKERS: source.workers, CONNECTORS: source.connectors} | replicated, bad, unread)
     if scenario is not None:
-        run.count_rows(_STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[_STEPS])
+        run.count_rows(STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[STEPS])
     run.assumptions = [*source.assumptions, *untested_releases(clusters), *assumed_of_workers(source.workers)]
     run.assumptions += [MEMORY, *assumed_times(scenario), *([MIRRORED] if replicated else [])]
     run.finish()
@@ -101,12 +99,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
         lines += summarise_mirror_tasks(tables[MIRROR_TASKS.name], tables[TASK_ASSIGNMENTS.name], shown)
     lines += summarise_delays(tables[CONNECT_ADVICE.name]) if options.advice else []
     print_summary(lines + summarise_run(run))
-
-
-def _replicated(run: Run, options: Namespace) -> dict[Table, DataFrame]:
-    """Return what MirrorMaker 2 can replicate, as far as it is given."""
-    paths = {TOPICS: options.source_topics, OFFSETS: options.source_offsets}
-    return {table: run.read(table, path, options.format) for table, path in paths.items() if path}
 
 
 class Source(NamedTuple):
@@ -122,20 +114,15 @@ def _source(spark: SparkSession, run: Run, options: Namespace) -> Source:
     """Read the workers and the connectors from where the options say."""
     given = run.read(CONNECTORS, options.connectors, options.format) if options.connectors else None
     if options.workers:
-        workers, assumed = (
-            run.read(WORKERS, options.workers, options.format),
-            earlier_assumptions(spark, options.workers),
-        )
+        workers = run.read(WORKERS, options.workers, options.format)
+        assumed = earlier_assumptions(spark, options.workers)
         if given is not None:
             return Source(workers, given, no_rejects(spark), assumed)
         running = connectors_that_run(usable(fit(workers, WORKERS)))
         return Source(workers, running, no_rejects(spark), list(dict.fromkeys([*assumed, ASSUMED_CONNECTORS])))
     if options.rest_output:
         rows = read_rest_output(options.rest_output, options.cluster, options.group)
-        workers, connectors = (
-            driver_rows(spark, pa.Table.from_pylist(of, to_arrow_schema(table.schema)), table.schema)
-            for of, table in zip(rows, (WORKERS, CONNECTORS), strict=True)
-        )
+        workers, connectors = map(partial(frame_of, spark), (WORKERS, CONNECTORS), rows)
         return Source(workers, given or connectors, no_rejects(spark), [_WITHOUT_IDS])
     dump = open_dump(spark, options.offsets_topic, _client_properties(options))
     if dump.lines is not None:
@@ -156,7 +143,7 @@ def _with_config_topics(spark: SparkSession, source: Source, options: Namespace)
         for group, where in named.items()
         for row in read_config_topic(spark, where, options.offsets_topic, _client_properties(options))
     ]
-    configured = driver_rows(spark, pa.Table.from_pylist(rows, to_arrow_schema(CONNECTORS.schema)), CONNECTORS.schema)
+    configured = frame_of(spark, CONNECTORS, rows)
     others = source.connectors.where(~F.col("group_id").isin(*named))
     is_assumed = ASSUMED_CONNECTORS in source.assumptions and not others.isEmpty()
     assumptions = [each for each in source.assumptions if each != ASSUMED_CONNECTORS]

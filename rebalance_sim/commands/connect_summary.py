@@ -9,7 +9,7 @@ from typing import cast
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.console import Line, Table
+from rebalance_sim.commands.console import Cells, Line, Table
 from rebalance_sim.wording import plural
 
 SHOWN = 10
@@ -45,25 +45,16 @@ def summarise_costs(costs: DataFrame, rebalances: DataFrame, shown: Sequence[Row
     if total["failed"]:
         lines.append(f"  {plural(total['failed'], 'cluster')} cannot be simulated (see column error of connect_costs)")
     header = (
-        "group",
-        "workers",
-        "tasks",
-        "rebalances",
-        "started",
-        "moved",
-        "most tasks of a worker",
-        "longest downtime",
-        "unassigned",
-        "stable at",
+        *("group", "workers", "tasks", "rebalances", "started", "moved", "most tasks of a worker"),
+        *("longest downtime", "unassigned", "stable at"),
     )
-    body = [
-        (
-            *(row["group_id"], row["workers"], row["tasks"], row["rebalances"], row["started"], row["moved"]),
-            *(_most_tasks(row), _seconds(row["longest_downtime_ms"]), row["unassigned"], _seconds(row["stable_ms"])),
-        )
-        for row in shown
-    ]
-    lines += [Table.of_clusters(header, body, [row["cluster"] for row in shown])] if body else []
+    cells: Cells = {
+        "group": "group_id",
+        "most tasks of a worker": _most_tasks,
+        "longest downtime": lambda row: _seconds(row["longest_downtime_ms"]),
+        "stable at": lambda row: _seconds(row["stable_ms"]),
+    }
+    lines += [Table.of_rows(header, shown, cells)] if shown else []
     return [*lines, *(_rebalances_of(rebalances, shown[0]) if shown else [])]
 
 
@@ -81,14 +72,11 @@ def _rebalances_of(rebalances: DataFrame, shown: Row) -> list[Line]:
     if not rows:
         return []
     header = ("at", "reason", "leader", "workers", "started", "stopped", "unassigned", "next rebalance in")
-    body = [
-        (
-            *(_seconds(row["at_ms"]), row["reason"], row["leader"], row["workers"], row["started"], row["stopped"]),
-            *(row["unassigned"], _seconds(row["delay_ms"]) if row["delay_ms"] else None),
-        )
-        for row in rows
-    ]
-    return [f"rebalances of {shown['group_id']}", Table(header, body)]
+    cells: Cells = {
+        "at": lambda row: _seconds(row["at_ms"]),
+        "next rebalance in": lambda row: _seconds(row["delay_ms"]) if row["delay_ms"] else None,
+    }
+    return [f"rebalances of {shown['group_id']}", Table.of_rows(header, rows, cells)]
 
 
 def summarise_assignments(assignments: DataFrame, shown: Sequence[Row]) -> list[Line]:
@@ -228,17 +216,17 @@ def summarise_delays(advice: DataFrame) -> list[Line]:
     )
     assert better is not None
     header = ("scheduled.rebalance.max.delay.ms", "downtime", "longest", "starts", "unassigned", "best for")
-    body = [
-        (
-            *(row["max_delay_ms"], _seconds(row["downtime_ms"]), _seconds(row["longest_downtime_ms"])),
-            *(row["started"], row["unassigned"], row["best"]),
-        )
-        for row in rows
-    ]
+    cells: Cells = {
+        "scheduled.rebalance.max.delay.ms": "max_delay_ms",
+        "downtime": lambda row: _seconds(row["downtime_ms"]),
+        "longest": lambda row: _seconds(row["longest_downtime_ms"]),
+        "starts": "started",
+        "best for": "best",
+    }
     saved = f"the best delay of each cluster saves {_seconds(better['ms'] or 0)} in {plural(better['n'], 'cluster')}"
     if better["start_ms"] is not None:
         saved += f", if a connector or task starts within {_seconds(better['start_ms'])}"
-    return [Table(header, body), saved if better["n"] else "no other delay is better"]
+    return [Table.of_rows(header, rows, cells), saved if better["n"] else "no other delay is better"]
 
 
 def _seconds(milliseconds: int) -> str:

@@ -4,10 +4,11 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from itertools import accumulate
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -42,6 +43,8 @@ _STYLES = {
 
 
 Cell = str | float | None
+Cells = dict[str, str | Callable[[Any], Cell]]
+"""What a row has below a heading: a column of another name than the heading, or a function of the row."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,16 @@ class Table:
         if len(set(clusters)) < 2:
             return cls(header, rows)
         return cls(("cluster", *header), [(cluster, *row) for cluster, row in zip(clusters, rows, strict=True)])
+
+    @classmethod
+    def of_rows(cls, header: Sequence[str], rows: Sequence[Any], cells: Cells) -> "Table":
+        """Return a table with a line for each row, and with their clusters if there are several.
+
+        Below a heading that ``cells`` does not have is the column of that name, in which ``_`` is a space.
+        """
+        shown = [cells.get(heading, heading.replace(" ", "_")) for heading in header]
+        body = [[row[of] if isinstance(of, str) else of(row) for of in shown] for row in rows]
+        return cls.of_clusters(header, body, [row["cluster"] for row in rows if "cluster" in row])
 
 
 Line = str | Table

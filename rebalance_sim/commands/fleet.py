@@ -71,13 +71,8 @@ def _tables(run: Run, options: Namespace) -> tuple[dict[str, DataFrame], DataFra
     capture, records = _read(run, options)
     run.assumptions = [*capture.assumptions, *unused_entries(stated_by(options).clients, capture.members)]
     tables = {TOPICS.name: capture.topics, MEMBERS.name: capture.members, OFFSETS.name: capture.offsets, **records}
-    further = {
-        LISTED_GROUPS: capture.listed_groups,
-        CLUSTERS: capture.clusters,
-        STREAMS_MEMBERS: capture.streams_members,
-        SUBTOPOLOGIES: capture.subtopologies,
-    }
-    tables |= {table.name: rows for table, rows in further.items() if rows is not None}
+    further = (LISTED_GROUPS, CLUSTERS, STREAMS_MEMBERS, SUBTOPOLOGIES)
+    tables |= {of.name: rows for of in further if (rows := getattr(capture, of.name)) is not None}
     return tables, capture.rejects
 
 

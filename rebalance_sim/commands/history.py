@@ -12,6 +12,7 @@ from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.history_predictions import prediction_assumptions, summarise_predictions, write_predictions
 from rebalance_sim.commands.history_summary import assumptions, summarise_history, summarise_timings
 from rebalance_sim.commands.new_runs import new_run
+from rebalance_sim.commands.offsets_topic import count_records
 from rebalance_sim.commands.options import items
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.strategies import own_assignors
@@ -29,9 +30,9 @@ from rebalance_sim.sources.live_cluster.client_properties import read_client_pro
 from rebalance_sim.sources.offsets_topic import KAFKA
 from rebalance_sim.sources.offsets_topic.copied_topic import append_new, has_copy
 from rebalance_sim.sources.offsets_topic.dump import Dump, open_dump
-from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, check
+from rebalance_sim.sources.offsets_topic.fleet import check
 from rebalance_sim.sources.offsets_topic.history import History, read_history, read_printed_history
-from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS, MEMBERS, TIMINGS, TOPICS
+from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS, TIMINGS, TOPICS
 from rebalance_sim.wording import plural
 
 _COPIED = "copied"
@@ -130,9 +131,4 @@ def _count(run: Run, history: History, logs: BrokerLogs | None, on_bad_input: st
     if logs is not None:
         used_lines, bad_lines = logs.steps.count(), rejected[BROKER_LOGS]
         run.count_rows(BROKER_LOGS, used_lines + bad_lines, used_lines, bad_lines)
-    given = sum(sum(of_type.values()) for of_type in history.records.values())
-    used = sum(sum(of_type.values()) - of_type.get(REJECTED, 0) for of_type in history.records.values())
-    run.count_rows(RECORD, given, used, rejected[RECORD])
-    members = run.counts["out"][GENERATION_MEMBERS.name]
-    run.count_rows(GENERATION_MEMBERS.name, members, members - rejected[MEMBERS.name], rejected[MEMBERS.name])
-    run.counts["records"] = history.records
+    count_records(run, history.records, GENERATION_MEMBERS.name, rejected)

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.api.history import REPLAY, past_predictions, prevention, score
-from rebalance_sim.commands.console import Line, Table, one_line
+from rebalance_sim.commands.console import Cells, Line, Table, one_line
 from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.engine.history.backtest import AS_JOINED, DIFFERS, PREDICTED_FROM, by_basis
 from rebalance_sim.engine.history.misses import MISS_TABLES
@@ -24,6 +24,7 @@ from rebalance_sim.report.audits.reproduction import miss_command
 from rebalance_sim.tables import BACKTEST, GENERATION_MEMBERS, GENERATIONS, PREVENTION, SCORE
 from rebalance_sim.wording import plural
 
+_BASIS: Cells = {"predicted from": lambda row: PREDICTED_FROM[row["basis"]]}
 _MISSES = 5
 """Generations that are printed of those that were predicted wrongly; all are in ``backtest``."""
 _RELEASE = "that of --client-version, --clusters or the brokers is assumed"
@@ -31,7 +32,6 @@ _TIMES = (
     "past rebalances are simulated as if members had left with LeaveGroup when the first generation without them was "
     "complete, and started again just before the generation that has them back"
 )
-_COUNTS = ("generations", "equal", "differs", "not_predictable", "outside_bounds", "inputs_incomplete")
 
 
 def write_predictions(
@@ -93,15 +93,19 @@ def prediction_assumptions(tables: Mapping[str, DataFrame]) -> list[str]:
 def _scores(scored: DataFrame) -> list[Line]:
     """Return a row for each basis."""
     rows = {row["basis"]: row for row in by_basis(scored).collect()}
-    names = (*_COUNTS, "known")
-    cells = [(text, *(rows[basis][name] for name in names)) for basis, text in PREDICTED_FROM.items() if basis in rows]
-    if not cells:
+    found = [rows[basis] for basis in PREDICTED_FROM if basis in rows]
+    if not found:
         return []
     header = (
         *("predicted from", "generations", "equal", "different", "not predictable", "outside bounds"),
         *("inputs incomplete", "equal by known counts"),
     )
-    return ["", "predictions of past generations, compared with their assignments:", Table(header, cells)]
+    cells = _BASIS | {"different": "differs", "equal by known counts": "known"}
+    return [
+        "",
+        "predictions of past generations, compared with their assignments:",
+        Table.of_rows(header, found, cells),
+    ]
 
 
 def _misses(run: Run, tested: DataFrame) -> list[Line]:
@@ -111,20 +115,14 @@ def _misses(run: Run, tested: DataFrame) -> list[Line]:
     if not rows:
         return []
     header = ("group", "generation", "predicted from", "rules", "members", "partitions", "differing")
-    cells = [
-        (
-            *(one_line(row["group_id"]), row["generation"], PREDICTED_FROM[row["basis"]], row["strategy"]),
-            *(row[name] for name in header[4:]),
-        )
-        for row in rows
-    ]
+    cells = _BASIS | {"group": lambda row: one_line(row["group_id"]), "rules": "strategy"}
     first = rows[0]["first_differing"]
     partition = one_line(f"{first['topic']}-{first['partition']}")
     owners = [one_line(first[name] or "no member") for name in ("assigned_to", "predicted")]
     return [
         "",
         "assigned differently from the prediction:",
-        Table.of_clusters(header, cells, [row["cluster"] for row in rows]),
+        Table.of_rows(header, rows, cells),
         f"In the first of them, {partition} was assigned to {owners[0]} and is predicted for {owners[1]}. See why:",
         f"  {miss_command(rows[0], RecordedRun(run.out, run.record()))}",
     ]
@@ -137,24 +135,19 @@ def _prevented(prevented: DataFrame) -> list[Line]:
     rows = saves.groupBy("setting", "value").agg(F.count("*").alias("groups"), *sums)
     order = (F.desc("rebalances_saved"), "setting", "value")
     found = rows.orderBy(*order).collect()
-    cells = [
-        (
-            f"{row['setting']}={row['value']}",
-            row["groups"],
-            row["rebalances_saved"],
-            row["rebalances"],
-            round(row["unowned_ms_saved"] / 1000),
-        )
-        for row in found
-    ]
-    if not cells:
+    if not found:
         return []
     header = ("setting", "groups", "rebalances saved", "of", "downtime saved, partition-seconds")
+    cells: Cells = {
+        "setting": lambda row: f"{row['setting']}={row['value']}",
+        "of": "rebalances",
+        "downtime saved, partition-seconds": lambda row: round(row["unowned_ms_saved"] / 1000),
+    }
     more = dict.fromkeys(row["setting"] for row in found if row["unowned_ms_saved"] < 0)
     return [
         "",
         "settings that would have prevented rebalances, simulated:",
-        Table(header, cells),
+        Table.of_rows(header, found, cells),
         *(
             f"more downtime with {setting}: {WHY_MORE_DOWNTIME[setting]}"
             for setting in more

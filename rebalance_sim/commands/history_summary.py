@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.console import Line, Table, one_line
+from rebalance_sim.commands.console import Cells, Line, Table, one_line
 from rebalance_sim.engine.history.stories import AT, commit_sums, in_words, stories, within
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.tables import EPISODES, GENERATION_MEMBERS, GENERATIONS, TIMINGS
@@ -42,19 +42,13 @@ def summarise_history(tables: Mapping[str, DataFrame]) -> list[Line]:
     sentences = {(row["cluster"], row["group_id"]): in_words(row) for row in found}
     lines += ["", *(f"  group {one_line(f'{name}: {sentences[cluster, name]}')}" for cluster, name, *_ in shown)]
     header = ("group", "generations", "first", "last", "moves", "moved back", "incomplete")
-    cells = [
-        (
-            row["group_id"],
-            row["generations"],
-            utc_time(row["first_ms"]),
-            utc_time(row["last_ms"]),
-            row["moved"],
-            row["moved_back"],
-            row["incomplete"],
-        )
-        for row in shown
-    ]
-    return [*lines, "", Table.of_clusters(header, cells, [row["cluster"] for row in shown]), *_commits(shown)]
+    cells: Cells = {
+        "group": "group_id",
+        "first": lambda row: utc_time(row["first_ms"]),
+        "last": lambda row: utc_time(row["last_ms"]),
+        "moves": "moved",
+    }
+    return [*lines, "", Table.of_rows(header, shown, cells), *_commits(shown)]
 
 
 def _commits(groups: Sequence[Row]) -> list[Line]:
@@ -66,18 +60,15 @@ def _commits(groups: Sequence[Row]) -> list[Line]:
         *("group", "generations compared", "offsets went back after", "by records"),
         *("downtime, partition-seconds", "estimated for"),
     )
-    cells = [
-        (
-            row["group_id"],
-            row["compared"],
-            row["rewinding"],
-            row["rewound_records"],
-            row["downtime_ms"] / 1000 if row["estimated"] else None,
-            row["estimated"],
-        )
-        for row in compared
-    ]
-    table = Table.of_clusters(header, cells, [row["cluster"] for row in compared])
+    cells: Cells = {
+        "group": "group_id",
+        "generations compared": "compared",
+        "offsets went back after": "rewinding",
+        "by records": "rewound_records",
+        "downtime, partition-seconds": lambda row: row["downtime_ms"] / 1000 if row["estimated"] else None,
+        "estimated for": "estimated",
+    }
+    table = Table.of_rows(header, compared, cells)
     return ["", "commits before and after generations; downtime is estimated where commits are regular enough:", table]
 
 

@@ -1,7 +1,7 @@
 """The jobs and their options. Nothing here imports Spark or a kernel, so that ``--help`` answers at once."""
 
 from argparse import ArgumentParser, Namespace, _ActionsContainer
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from rebalance_sim.commands.configuration import CONFIG
@@ -53,6 +53,21 @@ class OptionGroups(NamedTuple):
         return cls(*(parser.add_argument_group(name.capitalize()) for name in cls._fields))
 
 
+def _add_texts(group: _ActionsContainer, helps: Mapping[str, str]) -> None:
+    """Add options with texts, which are empty by default. Keys are an option and its metavar: ``--topics PATH``."""
+    for usage, text in helps.items():
+        option, metavar = usage.split()
+        group.add_argument(option, default="", metavar=metavar, help=text)
+
+
+def _add_numbers(group: _ActionsContainer, defaults_and_helps: Mapping[str, tuple[int | None, str]]) -> None:
+    """Add options with whole numbers, by keys as for ``_add_texts``. A help without a default has it in its words."""
+    for usage, (default, text) in defaults_and_helps.items():
+        option, metavar = usage.split()
+        shown = text if default is None else f"{text} (default: {default})"
+        group.add_argument(option, type=int, default=default, metavar=metavar, help=shown)
+
+
 def _sources(groups: OptionGroups, source: _ActionsContainer) -> None:
     """Add the sources of a fleet, of which one can be given, and what they need."""
     source.add_argument(
@@ -69,27 +84,21 @@ def _sources(groups: OptionGroups, source: _ActionsContainer) -> None:
         help="read __consumer_offsets from a dump (Parquet with key, value, partition and offset, or the output of the "
         f"console consumer) or from brokers, kafka:HOST:PORT,... ({_NEEDS_PACKAGE})",
     )
-    add = groups.input.add_argument
-    add("--groups", type=int, default=1000, metavar="N", help="number of groups of a synthetic fleet (default: 1000)")
+    _add_numbers(groups.input, {"--groups N": (1000, "number of groups of a synthetic fleet")})
     _of_real_cluster(groups)
 
 
 def _of_real_cluster(groups: OptionGroups) -> None:
     """Add what says more about a cluster and how to read it."""
     add = groups.input.add_argument
-    add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
+    _cluster(groups)
     add(
         "--protocols",
         metavar="NAME,...",
         help="candidate protocols of members of a real cluster whose own are unknown (default: the elected protocol)",
     )
-    add(
-        "--clients",
-        default="",
-        metavar="FILE",
-        help="what you know of the clients of a real cluster, by group and client id: a YAML file like "
-        "docs/examples/clients.yaml",
-    )
+    clients = "what you know of the clients of a real cluster, by group and client id: a YAML file like "
+    _add_texts(groups.input, {"--clients FILE": f"{clients}docs/examples/clients.yaml"})
     add(
         "--command-config",
         metavar="FILE",
@@ -142,24 +151,20 @@ def _assign(groups: OptionGroups) -> None:
 def _partition(groups: OptionGroups) -> None:
     groups.input.add_argument("--topics", required=True, metavar="PATH", help="topics table")
     source = groups.input.add_mutually_exclusive_group(required=True)
-    source.add_argument("--records", default="", metavar="PATH", help="records table")
-    source.add_argument(
-        "--keys",
-        default="",
-        metavar="PATH",
-        help="keys instead of records: a text file (.txt) with one key per line, or a table with a column `key`; each "
-        "key is placed in every topic, or in that of its column `topic`",
-    )
+    texts = {
+        "--records PATH": "records table",
+        "--keys PATH": "keys instead of records: a text file (.txt) with one key per line, or a table with a column "
+        "`key`; each key is placed in every topic, or in that of its column `topic`",
+    }
+    _add_texts(source, texts)
     _format(groups)
     _seed(groups)
-    groups.rules.add_argument(
-        "--client",
-        default="",
-        metavar="NAME,...|TOPIC=NAME,...",
-        help="place all records by the rules of these clients, once for each, or with TOPIC=NAME,... those of a topic "
-        f"by the rules of one (default: by the client in each record's column `client`, {CLIENT} if there is none); "
-        f"allowed: {', '.join(CLIENTS)}",
-    )
+    client = {
+        "--client NAME,...|TOPIC=NAME,...": "place all records by the rules of these clients, once for each, or with "
+        "TOPIC=NAME,... those of a topic by the rules of one (default: by the client in each record's column `client`, "
+        f"{CLIENT} if there is none); allowed: {', '.join(CLIENTS)}"
+    }
+    _add_texts(groups.rules, client)
     groups.rules.add_argument(
         "--heaviest-keys",
         choices=["sketch", EXACT],
@@ -168,19 +173,12 @@ def _partition(groups: OptionGroups) -> None:
         "keys (exact; more memory and time); default: sketch",
     )
     _producers(groups.rules)
-    groups.rules.add_argument(
-        PARTITIONS_AFTER,
-        default="",
-        metavar="N|PATH",
-        help="report which keys and records move if every topic gets N partitions, or those of another topics table; "
-        "topics missing from that table keep their partitions",
-    )
-    groups.rules.add_argument(
-        COMPARE,
-        default="",
-        metavar="NAME,...",
-        help="report for each two of these clients how many keys they place in the same partition",
-    )
+    what_ifs = {
+        f"{PARTITIONS_AFTER} N|PATH": "report which keys and records move if every topic gets N partitions, or those "
+        "of another topics table; topics missing from that table keep their partitions",
+        f"{COMPARE} NAME,...": "report for each two of these clients how many keys they place in the same partition",
+    }
+    _add_texts(groups.rules, what_ifs)
     _output(groups)
 
 
@@ -191,12 +189,11 @@ def _producers(rules: _ActionsContainer) -> None:
         help="simulate producer batches even if every record has a partition or a key (default: only if some record "
         "has neither, since its partition depends on batches)",
     )
-    rules.add_argument(
-        "--batch-size", type=int, default=BATCH_SIZE, metavar="BYTES", help=f"batch.size (default: {BATCH_SIZE})"
-    )
-    rules.add_argument(
-        "--linger-ms", type=int, metavar="MS", help="linger.ms (default: that of Java clients of --kafka-version)"
-    )
+    numbers = {
+        "--batch-size BYTES": (BATCH_SIZE, "batch.size"),
+        "--linger-ms MS": (None, "linger.ms (default: that of Java clients of --kafka-version)"),
+    }
+    _add_numbers(rules, numbers)
     rules.add_argument(
         "--kafka-version",
         default=NEWEST,
@@ -213,15 +210,12 @@ def _producers(rules: _ActionsContainer) -> None:
 def _simulate(groups: OptionGroups) -> None:
     _tables(groups, "topics", "members")
     _offsets(groups, "adds the lag that waits longer, and in which groups")
-    groups.input.add_argument(
-        "--scenario",
-        default="",
-        metavar="NAME|FILE",
-        help="the scenario to play in every group: a YAML file, or one of " + ", ".join(shipped_names("scenarios")),
-    )
-    groups.input.add_argument(
-        "--events", default="", metavar="PATH", help="events table: further events of single groups"
-    )
+    texts = {
+        "--scenario NAME|FILE": "the scenario to play in every group: a YAML file, or one of "
+        + ", ".join(shipped_names("scenarios")),
+        "--events PATH": "events table: further events of single groups",
+    }
+    _add_texts(groups.input, texts)
     _timings(groups)
     _streams_tables(
         groups, "adds streams groups, which are simulated process by process", "subtopologies of these groups"
@@ -236,84 +230,67 @@ def _simulate(groups: OptionGroups) -> None:
     )
     _assignors(groups)
     _settings(groups)
-    groups.output.add_argument(
-        "--timeline",
-        default=NONE,
-        metavar="GROUP,...",
-        help=f"groups whose timeline is recorded: their ids, {ALL} or {NONE} (the default)",
-    )
-    groups.output.add_argument(
-        "--follow", default="", metavar="GROUP", help="a group whose timeline is recorded and printed as a log"
-    )
+    _timeline(groups, "groups whose timeline is recorded")
+    _add_texts(groups.output, {"--follow GROUP": "a group whose timeline is recorded and printed as a log"})
     add("--advice", action="store_true", help="simulate other settings and report what they would save")
-    count_help = f"rebalances within the window that make a storm (default: {STORM_REBALANCES})"
-    add("--storm-rebalances", type=int, default=STORM_REBALANCES, metavar="N", help=count_help)
-    window_help = f"window of a storm (default: {STORM_WINDOW_MS})"
-    add("--storm-window-ms", type=int, default=STORM_WINDOW_MS, metavar="MS", help=window_help)
+    storms = {
+        "--storm-rebalances N": (STORM_REBALANCES, "rebalances within the window that make a storm"),
+        "--storm-window-ms MS": (STORM_WINDOW_MS, "window of a storm"),
+    }
+    _add_numbers(groups.rules, storms)
     _election(groups)
     _output(groups)
 
 
-def _settings(groups: OptionGroups) -> None:
-    groups.rules.add_argument(
-        "--settings",
-        default="",
-        metavar="NAME=VALUE,...",
-        help="assumptions about brokers, network and applications, e.g. network_ms=5; overrides the scenario",
+def _timeline(groups: OptionGroups, which: str) -> None:
+    groups.output.add_argument(
+        "--timeline", default=NONE, metavar="GROUP,...", help=f"{which}: their ids, {ALL} or {NONE} (the default)"
     )
+
+
+def _settings(groups: OptionGroups) -> None:
+    about = "assumptions about brokers, network and applications, e.g. network_ms=5; overrides the scenario"
+    _add_texts(groups.rules, {"--settings NAME=VALUE,...": about})
 
 
 def _timings(groups: OptionGroups) -> None:
-    groups.input.add_argument(
-        "--timings",
-        default="",
-        metavar="PATH",
-        help="timings table written by history: its times replace the assumed ones of each group",
-    )
+    about = "timings table written by history: its times replace the assumed ones of each group"
+    _add_texts(groups.input, {"--timings PATH": about})
 
 
 def _audit(groups: OptionGroups) -> None:
     source = groups.input.add_mutually_exclusive_group()
-    source.add_argument(
-        "--fleet",
-        default="",
-        metavar="DIR",
-        help="folder that fleet wrote: its topics, members, offsets, listed groups, clusters, records, and those about "
-        "the tasks of Kafka Connect and Kafka Streams",
-    )
+    fleet = {
+        "--fleet DIR": "folder that fleet wrote: its topics, members, offsets, listed groups, clusters, records, and "
+        "those about the tasks of Kafka Connect and Kafka Streams"
+    }
+    _add_texts(source, fleet)
     _sources(groups, source)
     add = groups.input.add_argument
-    for table in ("topics", "members"):
-        add(f"--{table}", default="", metavar="PATH", help=f"{table} table, instead of the fleet's")
+    _add_texts(
+        groups.input, {f"--{table} PATH": f"{table} table, instead of the fleet's" for table in ("topics", "members")}
+    )
     _format(groups)
     _offsets(groups, "adds findings about lag and about groups without members")
-    add(
-        "--listed-groups",
-        default="",
-        metavar="PATH",
-        help="table of the groups that the cluster lists: adds those that no other table shows, such as share groups",
-    )
-    add(
-        "--workers",
-        default="",
-        metavar="PATH",
-        help="workers table: adds findings about the connectors and tasks of Kafka Connect clusters",
-    )
-    add("--connectors", default="", metavar="PATH", help="connectors table (default: the connectors that run)")
+    tables = {
+        "--listed-groups PATH": "table of the groups that the cluster lists: adds those that no other table shows, "
+        "such as share groups",
+        "--workers PATH": "workers table: adds findings about the connectors and tasks of Kafka Connect clusters",
+        "--connectors PATH": "connectors table (default: the connectors that run)",
+    }
+    _add_texts(groups.input, tables)
     _streams_tables(
         groups,
         "adds findings about the tasks of Kafka Streams",
         "subtopologies table of these applications; with --offsets-topic that of classic applications, in place of "
         "what is inferred from their tasks",
     )
-    add("--records", default="", metavar="PATH", help="records table: adds findings about keys")
-    add(
-        PARTITIONS_AFTER,
-        default="",
-        metavar="PATH",
-        help="topics table with the partitions that topics are to have: adds findings about keys that move (needs "
-        "records)",
-    )
+    about_keys = {
+        "--records PATH": "records table: adds findings about keys",
+        f"{PARTITIONS_AFTER} PATH": "topics table with the partitions that topics are to have: adds findings about "
+        "keys that move (needs records)",
+    }
+    _add_texts(groups.input, about_keys)
     add(
         "--scenario",
         default=SCENARIO,
@@ -324,12 +301,7 @@ def _audit(groups: OptionGroups) -> None:
     _timings(groups)
     _settings(groups)
     _assignors(groups)
-    groups.rules.add_argument(
-        "--thresholds",
-        default="",
-        metavar="FILE",
-        help="YAML file with the thresholds of findings, like conf/audit.yaml",
-    )
+    _add_texts(groups.rules, {"--thresholds FILE": "YAML file with the thresholds of findings, like conf/audit.yaml"})
     groups.output.add_argument(
         f"--max-{REJECTED_SHARE}",
         type=float,
@@ -338,20 +310,14 @@ def _audit(groups: OptionGroups) -> None:
         help="exit with code 4, after everything is written, if more of an input's rows are rejected, or if a group "
         f"could not be read at all; 0 to 1, where 1 accepts everything (default: {MOST_REJECTED})",
     )
-    groups.input.add_argument(
-        "--previous",
-        default="",
-        metavar="DIR",
-        help="folder of an earlier audit: report what has changed since. Of a pattern such as 'out/*/audit', the last "
-        "finished audit by name, before --out if that matches too; without one, nothing is compared",
-    )
-    groups.input.add_argument(
-        "--history",
-        default="",
-        metavar="DIR",
-        help="output folder of history: show why groups rebalanced repeatedly, what would have prevented that, when "
-        "the fleet rebalanced, and how often predictions would have been right",
-    )
+    earlier = {
+        "--previous DIR": "folder of an earlier audit: report what has changed since. Of a pattern such as "
+        "'out/*/audit', the last finished audit by name, before --out if that matches too; without one, nothing is "
+        "compared",
+        "--history DIR": "output folder of history: show why groups rebalanced repeatedly, what would have prevented "
+        "that, when the fleet rebalanced, and how often predictions would have been right",
+    }
+    _add_texts(groups.input, earlier)
     groups.output.add_argument(
         f"--{FAIL_ON_NEW}",
         choices=list(FINDING_CHECKS),
@@ -364,39 +330,29 @@ def _audit(groups: OptionGroups) -> None:
 
 
 def _history(groups: OptionGroups) -> None:
-    add = groups.input.add_argument
-    add(
+    groups.input.add_argument(
         "--offsets-topic",
         required=True,
         metavar="WHERE,...",
         help="read __consumer_offsets from dumps as for fleet; several, such as those of different days, are merged by "
         f"offset. Brokers, kafka:HOST:PORT,..., come last ({_NEEDS_PACKAGE})",
     )
-    add(
-        "--keep",
-        default="",
-        metavar="FOLDER",
-        help="copy the brokers' new records to Parquet files in this folder, and read all that it has: the copy grows "
-        "with each run, and outlives the topic's compaction",
-    )
+    keep = {
+        "--keep FOLDER": "copy the brokers' new records to Parquet files in this folder, and read all that it has: the "
+        "copy grows with each run, and outlives the topic's compaction"
+    }
+    _add_texts(groups.input, keep)
     _of_real_cluster(groups)
-    add(
-        "--topics",
-        default="",
-        metavar="PATH",
-        help="topics table of today: names the topics of consumer-protocol groups by topic_id, and has the numbers of "
-        "partitions and the racks with which the past is predicted",
-    )
-    add(
-        "--broker-logs",
-        default="",
-        metavar="PATH,...",
-        help="log files of the brokers, or folders of them: measure how long members took to join, to revoke and to "
-        "come back",
-    )
-    add("--groups", default="", metavar="GROUP,...", help="read these groups only (default: all)")
-    for option, which in (("--since", "earlier"), ("--until", "later")):
-        add(option, default="", metavar="TIME", help=f"leave out {which} generations; a date or time in UTC, ISO 8601")
+    texts = {
+        "--topics PATH": "topics table of today: names the topics of consumer-protocol groups by topic_id, and has the "
+        "numbers of partitions and the racks with which the past is predicted",
+        "--broker-logs PATH,...": "log files of the brokers, or folders of them: measure how long members took to "
+        "join, to revoke and to come back",
+        "--groups GROUP,...": "read these groups only (default: all)",
+        "--since TIME": "leave out earlier generations; a date or time in UTC, ISO 8601",
+        "--until TIME": "leave out later generations; a date or time in UTC, ISO 8601",
+    }
+    _add_texts(groups.input, texts)
     _format(groups)
     _assignors(groups)
     _brokers(groups)
@@ -405,59 +361,40 @@ def _history(groups: OptionGroups) -> None:
 
 def _connect(groups: OptionGroups) -> None:
     source = groups.input.add_mutually_exclusive_group(required=True)
-    source.add_argument("--workers", default="", metavar="PATH", help="workers table")
-    source.add_argument(
-        "--offsets-topic",
-        default="",
-        metavar="WHERE",
-        help="read the workers from __consumer_offsets: Parquet with key, value, partition and offset, or brokers, "
-        f"kafka:HOST:PORT,... ({_NEEDS_PACKAGE})",
-    )
-    source.add_argument(
-        "--rest-output",
-        default="",
-        metavar="FILE",
-        help="read workers and connectors from the saved output of GET /connectors?expand=info&expand=status",
-    )
-    add = groups.input.add_argument
-    add("--connectors", default="", metavar="PATH", help="connectors table (default: the connectors that run)")
-    add(
-        "--config-topic",
-        default="",
-        metavar="GROUP=WHERE,...",
-        help="read the connectors of a group from its config topic: what kafka-console-consumer.sh printed of it with "
-        "print.key=true, Parquet with key, value and offset, or kafka:TOPIC at the brokers of --offsets-topic",
-    )
-    add(
-        "--source-topics",
-        default="",
-        metavar="PATH",
-        help="topics table of the clusters from which MirrorMaker 2 replicates, named as in source.cluster.alias: adds "
-        "which partitions each task of its connectors replicates",
-    )
-    add(
-        "--source-offsets",
-        default="",
-        metavar="PATH",
-        help="offsets table of these clusters: adds the consumer groups of each task of connectors for checkpoints",
-    )
-    add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
-    add(
+    sources = {
+        "--workers PATH": "workers table",
+        "--offsets-topic WHERE": "read the workers from __consumer_offsets: Parquet with key, value, partition and "
+        f"offset, or brokers, kafka:HOST:PORT,... ({_NEEDS_PACKAGE})",
+        "--rest-output FILE": "read workers and connectors from the saved output of GET "
+        "/connectors?expand=info&expand=status",
+    }
+    _add_texts(source, sources)
+    texts = {
+        "--connectors PATH": "connectors table (default: the connectors that run)",
+        "--config-topic GROUP=WHERE,...": "read the connectors of a group from its config topic: what "
+        "kafka-console-consumer.sh printed of it with print.key=true, Parquet with key, value and offset, or "
+        "kafka:TOPIC at the brokers of --offsets-topic",
+        "--source-topics PATH": "topics table of the clusters from which MirrorMaker 2 replicates, named as in "
+        "source.cluster.alias: adds which partitions each task of its connectors replicates",
+        "--source-offsets PATH": "offsets table of these clusters: adds the consumer groups of each task of connectors "
+        "for checkpoints",
+    }
+    _add_texts(groups.input, texts)
+    _cluster(groups)
+    groups.input.add_argument(
         "--group",
         default="connect",
         metavar="GROUP",
         help="group.id of the workers in the output of the REST API, which does not have it (default: connect)",
     )
-    add("--command-config", metavar="FILE", help="client properties file for the brokers, as for Kafka's tools")
+    _command_config(groups)
     _format(groups)
     _seed(groups)
-    groups.input.add_argument(
-        "--scenario",
-        default="",
-        metavar="NAME|FILE",
-        help="the scenario to play in every Connect cluster: a YAML file, or one of conf/scenarios, such as "
-        f"{SCENARIO} (default: a rebalance now, and those that follow from it)",
-    )
+    scenario = {
+        "--scenario NAME|FILE": "the scenario to play in every Connect cluster: a YAML file, or one of conf/scenarios, "
+        f"such as {SCENARIO} (default: a rebalance now, and those that follow from it)"
+    }
+    _add_texts(groups.input, scenario)
     groups.rules.add_argument(
         "--advice",
         action="store_true",
@@ -468,99 +405,79 @@ def _connect(groups: OptionGroups) -> None:
     _output(groups)
 
 
+def _cluster(groups: OptionGroups) -> None:
+    groups.input.add_argument(
+        "--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})"
+    )
+
+
+def _command_config(groups: OptionGroups) -> None:
+    groups.input.add_argument(
+        "--command-config", metavar="FILE", help="client properties file for the brokers, as for Kafka's tools"
+    )
+
+
 def _streams_tables(groups: OptionGroups, why: str, subtopologies: str) -> None:
-    add = groups.input.add_argument
-    add("--streams-members", default="", metavar="PATH", help=f"streams_members table: {why}")
-    add("--subtopologies", default="", metavar="PATH", help=subtopologies)
+    tables = {"--streams-members PATH": f"streams_members table: {why}", "--subtopologies PATH": subtopologies}
+    _add_texts(groups.input, tables)
     _topology(groups, "of applications whose subtopologies no table has")
 
 
 def _topology(groups: OptionGroups, whose: str) -> None:
-    groups.input.add_argument(
-        "--topology", default="", metavar="GROUP=FILE,...", help=f"files with the output of Topology.describe() {whose}"
-    )
+    _add_texts(groups.input, {"--topology GROUP=FILE,...": f"files with the output of Topology.describe() {whose}"})
 
 
 def _streams(groups: OptionGroups) -> None:
     source = groups.input.add_mutually_exclusive_group(required=True)
-    source.add_argument("--streams-members", default="", metavar="PATH", help="table of the members of streams groups")
-    source.add_argument(
-        "--offsets-topic",
-        default="",
-        metavar="WHERE",
-        help="read members and subtopologies from __consumer_offsets: Parquet with key, value, partition and offset or "
-        f"brokers, kafka:HOST:PORT,... ({_NEEDS_PACKAGE})",
-    )
-    add = groups.input.add_argument
-    add(
-        "--subtopologies",
-        default="",
-        metavar="PATH",
-        help="subtopologies table, with --streams-members; with --offsets-topic that of classic applications, in place "
-        "of what is inferred from their tasks",
-    )
+    sources = {
+        "--streams-members PATH": "table of the members of streams groups",
+        "--offsets-topic WHERE": "read members and subtopologies from __consumer_offsets: Parquet with key, value, "
+        f"partition and offset or brokers, kafka:HOST:PORT,... ({_NEEDS_PACKAGE})",
+    }
+    _add_texts(source, sources)
+    subtopologies = {
+        "--subtopologies PATH": "subtopologies table, with --streams-members; with --offsets-topic that of classic "
+        "applications, in place of what is inferred from their tasks"
+    }
+    _add_texts(groups.input, subtopologies)
     _topology(groups, "of applications, in place of --subtopologies")
-    add("--topics", required=True, metavar="PATH", help="topics table: a subtopology has as many tasks as partitions")
-    add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
-    add("--command-config", metavar="FILE", help="client properties file for the brokers, as for Kafka's tools")
+    groups.input.add_argument(
+        "--topics", required=True, metavar="PATH", help="topics table: a subtopology has as many tasks as partitions"
+    )
+    _cluster(groups)
+    _command_config(groups)
     _format(groups)
-    add(
-        "--leave",
-        default="",
-        metavar="NAME,...",
-        help="members, processes or client ids that leave before the tasks are assigned",
-    )
-    add("--join", type=int, default=0, metavar="N", help="new processes that join each group, with a member each")
-    add(
-        "--standby-replicas",
-        type=int,
-        metavar="N",
-        help="num.standby.replicas (default: that of each streams group's last assignment, or of the subtopologies "
-        "table)",
-    )
-    add(
-        "--max-warmup-replicas",
-        type=int,
-        default=WARMUP_REPLICAS,
-        metavar="N",
-        help=f"max.warmup.replicas of classic applications (default: {WARMUP_REPLICAS})",
-    )
-    add(
-        "--restore-rate",
-        type=int,
-        metavar="N",
-        help="records per second that a thread restores: adds when tasks have restored their state, and of classic "
-        "applications the probing rebalances until no task moves any more (needs changelogs of the subtopologies and "
-        "end_offsets of these topics)",
-    )
-    add(
-        "--acceptable-recovery-lag",
-        type=int,
-        default=ACCEPTABLE_RECOVERY_LAG,
-        metavar="N",
-        help=f"acceptable.recovery.lag of classic applications (default: {ACCEPTABLE_RECOVERY_LAG})",
-    )
-    add(
-        "--probing-rebalance-interval-ms",
-        type=int,
-        default=PROBING_INTERVAL_MS,
-        metavar="MS",
-        help=f"probing.rebalance.interval.ms of classic applications (default: {PROBING_INTERVAL_MS})",
-    )
-    add(
-        "--scenario",
-        default="",
-        metavar="NAME|FILE",
-        help="the scenario to simulate in every streams group, process by process: a YAML file, or one that simulate "
-        f"has, such as {SCENARIO}",
-    )
+    leave = "members, processes or client ids that leave before the tasks are assigned"
+    _add_texts(groups.input, {"--leave NAME,...": leave})
+    join = "new processes that join each group, with a member each"
+    groups.input.add_argument("--join", type=int, default=0, metavar="N", help=join)
+    numbers = {
+        "--standby-replicas N": (
+            None,
+            "num.standby.replicas (default: that of each streams group's last assignment, or of the subtopologies "
+            "table)",
+        ),
+        "--max-warmup-replicas N": (WARMUP_REPLICAS, "max.warmup.replicas of classic applications"),
+        "--restore-rate N": (
+            None,
+            "records per second that a thread restores: adds when tasks have restored their state, and of classic "
+            "applications the probing rebalances until no task moves any more (needs changelogs of the subtopologies "
+            "and end_offsets of these topics)",
+        ),
+        "--acceptable-recovery-lag N": (ACCEPTABLE_RECOVERY_LAG, "acceptable.recovery.lag of classic applications"),
+        "--probing-rebalance-interval-ms MS": (
+            PROBING_INTERVAL_MS,
+            "probing.rebalance.interval.ms of classic applications",
+        ),
+    }
+    _add_numbers(groups.input, numbers)
+    scenario = {
+        "--scenario NAME|FILE": "the scenario to simulate in every streams group, process by process: a YAML file, or "
+        f"one that simulate has, such as {SCENARIO}"
+    }
+    _add_texts(groups.input, scenario)
     _settings(groups)
-    groups.output.add_argument(
-        "--timeline",
-        default=NONE,
-        metavar="GROUP,...",
-        help=f"groups whose simulated timeline is recorded: their ids, {ALL} or {NONE} (the default)",
-    )
+    _timeline(groups, "groups whose simulated timeline is recorded")
     _seed(groups)
     _brokers(groups)
     _output(groups)
@@ -575,12 +492,8 @@ def _check(groups: OptionGroups) -> None:
             metavar="N",
             help=f"limit for: {check.description} ({', '.join(check.tables)})",
         )
-    groups.rules.add_argument(
-        f"--max-{FINDINGS}",
-        default="",
-        metavar="SEVERITY=N,...",
-        help=f"limits for findings of an audit by their severity ({', '.join(FINDING_CHECKS)}), such as error=0",
-    )
+    severities = f"limits for findings of an audit by their severity ({', '.join(FINDING_CHECKS)}), such as error=0"
+    _add_texts(groups.rules, {f"--max-{FINDINGS} SEVERITY=N,...": severities})
     groups.rules.add_argument(
         f"--max-{REJECTED_SHARE}",
         type=float,
@@ -598,13 +511,12 @@ def _report(groups: OptionGroups) -> None:
         help="folder for the page and its charts; those of an earlier run are replaced",
     )
     groups.output.add_argument("--title", default=TITLE, metavar="TEXT", help=f"title of the page (default: {TITLE})")
-    groups.output.add_argument(
-        "--groups",
-        default="",
-        metavar="GROUP,...",
-        help="groups whose details and timelines are shown: groups of an audit, or those that simulate --timeline has "
-        "recorded; an id that contains commas must be given alone (default: those that matter most)",
-    )
+    shown = {
+        "--groups GROUP,...": "groups whose details and timelines are shown: groups of an audit, or those that "
+        "simulate --timeline has recorded; an id that contains commas must be given alone (default: those that matter "
+        "most)"
+    }
+    _add_texts(groups.output, shown)
     _dry_run(groups.output)
 
 
@@ -675,29 +587,21 @@ def _format(groups: OptionGroups) -> None:
 
 
 def _offsets(groups: OptionGroups, effect: str) -> None:
-    groups.input.add_argument("--offsets", default="", metavar="PATH", help=f"offsets table: {effect}")
+    _add_texts(groups.input, {"--offsets PATH": f"offsets table: {effect}"})
 
 
 def _assignors(groups: OptionGroups) -> None:
-    groups.rules.add_argument(
-        "--assignors",
-        default="",
-        metavar="MODULE:CLASS,...",
-        help="assignors of your own: groups may elect them, and --strategy may name them",
-    )
+    about = "assignors of your own: groups may elect them, and --strategy may name them"
+    _add_texts(groups.rules, {"--assignors MODULE:CLASS,...": about})
 
 
-def _version(groups: OptionGroups) -> None:
+def _brokers(groups: OptionGroups) -> None:
     groups.rules.add_argument(
         "--kafka-version",
         default=NEWEST,
         metavar="VERSION",
         help=f"Kafka release of the brokers, and of Java clients (default: {NEWEST})",
     )
-
-
-def _brokers(groups: OptionGroups) -> None:
-    _version(groups)
     groups.rules.add_argument(
         "--scala-version",
         choices=SCALA_VERSIONS,
@@ -709,24 +613,14 @@ def _brokers(groups: OptionGroups) -> None:
         metavar="VERSION",
         help="Kafka release of Java clients for which members name none (default: that of --kafka-version)",
     )
-    groups.input.add_argument(
-        "--clusters",
-        default="",
-        metavar="PATH",
-        help="clusters table: the brokers of each cluster, where they differ from these options",
-    )
+    clusters = "clusters table: the brokers of each cluster, where they differ from these options"
+    _add_texts(groups.input, {"--clusters PATH": clusters})
 
 
 def _election(groups: OptionGroups) -> None:
     _brokers(groups)
-    groups.rules.add_argument(
-        "--offsets-partitions",
-        type=int,
-        default=OFFSETS_PARTITIONS,
-        metavar="N",
-        help="offsets.topic.num.partitions of the brokers: decides each group's coordinator "
-        f"(default: {OFFSETS_PARTITIONS})",
-    )
+    about = "offsets.topic.num.partitions of the brokers: decides each group's coordinator"
+    _add_numbers(groups.rules, {"--offsets-partitions N": (OFFSETS_PARTITIONS, about)})
 
 
 def _runs(groups: OptionGroups) -> None:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.api.lag import lag_tables, rejected_offsets, topic_lag
-from rebalance_sim.commands.console import Line, Table
+from rebalance_sim.commands.console import Cells, Line, Table
 from rebalance_sim.engine.groups.lag import against_elected
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, OFFSETS, TOPIC_LAG
@@ -137,16 +137,10 @@ def _by_strategy(balanced: DataFrame, elections: DataFrame | None) -> list[Line]
     if not by_strategy:
         return []
     several = len(by_strategy) > 1 and elections is not None
-    shown = {
-        "strategy": "strategy",
-        "groups": "groups",
-        "best": "best balance",
-        "excess": "excess lag",
-        "unassigned": "unassigned lag",
-        "moved": "moved lag",
-    }
-    shown |= {"better": "better than elected", "worse": "worse than elected"} if several else {}
-    return [Table(list(shown.values()), [[row[name] for name in shown] for row in by_strategy])]
+    header = ["strategy", "groups", "best balance", "excess lag", "unassigned lag", "moved lag"]
+    header += ["better than elected", "worse than elected"] if several else []
+    cells: Cells = {name: name.split()[0] for name in header[2:]}
+    return [Table.of_rows(header, by_strategy, cells)]
 
 
 def _worst(balanced: DataFrame) -> list[Line]:
@@ -154,16 +148,14 @@ def _worst(balanced: DataFrame) -> list[Line]:
     rows = shown.collect()
     if not rows:
         return []
-    cells = [
-        (
-            row["strategy"],
-            row["group_id"],
-            row["members"],
-            *(row[name] for name in ("lag", "max_lag", "max_lag_bound", "excess_lag", "owned_max_lag")),
-            row["max_lag_member_id"],
-        )
-        for row in rows
-    ]
     header = ("strategy", "group", "members", "lag", "max per member", "bound", "excess", "max now", "member with max")
-    table = Table.of_clusters(header, cells, [row["cluster"] for row in rows])
+    cells: Cells = {
+        "group": "group_id",
+        "max per member": "max_lag",
+        "bound": "max_lag_bound",
+        "excess": "excess_lag",
+        "max now": "owned_max_lag",
+        "member with max": "max_lag_member_id",
+    }
+    table = Table.of_rows(header, rows, cells)
     return ["", f"groups with the most imbalanced lag (all in {LAG_BALANCE.name})", table]

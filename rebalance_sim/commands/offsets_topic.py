@@ -38,7 +38,7 @@ def write_offsets_topic(
         run.spark,
         options.offsets_topic,
         properties=properties,
-        topics=_topics(run, options.topics),
+        topics=run.read(TOPICS, options.topics, AUTO) if options.topics else None,
         as_stated=as_stated,
         cluster=options.cluster,
         stage=stage,
@@ -49,7 +49,7 @@ def write_offsets_topic(
     written = {name: run.write(name, rows) for name, rows in tables.items()}
     rejects = [found.rejects, *_write_workers(run, found, written[MEMBERS.name], options.cluster)]
     rejects += _write_streams(run, found, written, options)
-    _count(run, found, write_rejects(run, union(rejects), options.on_bad_input))
+    count_records(run, found.records, MEMBERS.name, write_rejects(run, union(rejects), options.on_bad_input))
     return _summarise_records(found.records)
 
 
@@ -85,18 +85,14 @@ def _write_streams(
     return [rejects]
 
 
-def _topics(run: Run, path: str | None) -> DataFrame | None:
-    return run.read(TOPICS, path, AUTO) if path else None
-
-
-def _count(run: Run, found: OffsetsTopic, rejected: Counter[str]) -> None:
-    """Record how many records and members were used and rejected."""
-    given = sum(sum(of_type.values()) for of_type in found.records.values())
-    kept = sum(sum(of_type.values()) - of_type.get(REJECTED, 0) for of_type in found.records.values())
-    run.count_rows(RECORD, given, kept, rejected[RECORD])
-    members = run.counts["out"][MEMBERS.name]
-    run.count_rows(MEMBERS.name, members, members - rejected[MEMBERS.name], rejected[MEMBERS.name])
-    run.counts["records"] = found.records
+def count_records(run: Run, records: dict[str, dict[str, int]], members: str, rejected: Counter[str]) -> None:
+    """Record how many records of the topic, and rows of ``members`` that were made of them, were used and rejected."""
+    given = sum(sum(of_type.values()) for of_type in records.values())
+    bad = sum(of_type.get(REJECTED, 0) for of_type in records.values())
+    run.count_rows(RECORD, given, given - bad, rejected[RECORD])
+    count = run.counts["out"][members]
+    run.count_rows(members, count, count - rejected[MEMBERS.name], rejected[MEMBERS.name])
+    run.counts["records"] = records
 
 
 def _summarise_records(records: dict[str, dict[str, int]]) -> list[Line]:

@@ -76,13 +76,11 @@ def run(spark: SparkSession, options: Namespace) -> None:
     placed = PlacedRecords(topics, sent.records.transform(_sent_by(of_topics)), asked, run.kept)
     run.begin()
 
-    tables = write_record_partitions(run, placed, settings, options)
-    record_partitions = tables[RECORD_PARTITIONS.name]
+    record_partitions = write_record_partitions(run, placed, settings, options)
     loads = placed.load(record_partitions, exact=options.heaviest_keys == EXACT)
-    tables[PARTITION_LOAD.name] = run.write(PARTITION_LOAD.name, loads)
-    findings = placed.key_findings(record_partitions, tables[PARTITION_LOAD.name])
-    tables[KEY_FINDINGS.name] = run.write(KEY_FINDINGS.name, findings)
-    tables |= what_ifs.write(run, placed, record_partitions)
+    loads = run.write(PARTITION_LOAD.name, loads)
+    run.write(KEY_FINDINGS.name, placed.key_findings(record_partitions, loads))
+    what_ifs.write(run, placed, record_partitions)
 
     used, given = run.counts["out"][RECORD_PARTITIONS.name] // max(len(asked), 1), run.number_of(sent.given)
     # Another pass over all records only if some were rejected.
@@ -97,4 +95,4 @@ def run(spark: SparkSession, options: Namespace) -> None:
         run.count_rows(KEYS.name, given, given - bad[KEYS.name], bad[KEYS.name])
     run.assumptions += earlier_assumptions(spark, options.topics)
     run.finish()
-    print_summary(summarise_partitions(tables) + summarise_run(run))
+    print_summary(summarise_partitions(run.tables) + summarise_run(run))

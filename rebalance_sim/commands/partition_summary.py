@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.console import Cell, Line, Table
+from rebalance_sim.commands.console import Cells, Line, Table
 from rebalance_sim.tables import (
     CLIENT_AGREEMENT,
     CONFLICTING_KEYS,
@@ -35,6 +35,10 @@ def shown_key(key: bytes | None) -> str:
     return key_text(key)
 
 
+_KEY: Cells = {"key": lambda row: shown_key(row["key"])}
+"""How keys are shown in tables."""
+
+
 def summarise_partitions(tables: Mapping[str, DataFrame]) -> list[Line]:
     """Return the console output: the first rows of each table, with a title."""
     lines = _loads(tables[PARTITION_LOAD.name])
@@ -55,28 +59,15 @@ def _loads(loads: DataFrame) -> list[Line]:
     )
     by_topic = loads.groupBy("client", "cluster", "topic").agg(*map(F.expr, figures))
     rows = _first(by_topic, F.desc("imbalance"), "cluster", "topic", "client")
-    cells = [
-        (
-            row["client"],
-            row["topic"],
-            *(row[name] for name in ("partitions", "records", "bytes", "idle")),
-            f"{row['hottest']['partition']} ({percent(row['hottest']['share'])})",
-            row["imbalance"],
-            _heaviest(row["hottest"]),
-        )
-        for row in rows
-    ]
     header = (
-        "client",
-        "topic",
-        "partitions",
-        "records",
-        "bytes",
-        "idle",
-        "hottest partition",
-        "x average",
-        "heaviest key there",
+        *("client", "topic", "partitions", "records", "bytes", "idle"),
+        *("hottest partition", "x average", "heaviest key there"),
     )
+    cells: Cells = {
+        "hottest partition": lambda row: f"{row['hottest']['partition']} ({percent(row['hottest']['share'])})",
+        "x average": "imbalance",
+        "heaviest key there": lambda row: _heaviest(row["hottest"]),
+    }
     return _table("partition load, most imbalanced topics first", header, rows, cells)
 
 
@@ -98,7 +89,7 @@ def _heaviest(partition: Row) -> str:
 
 def _findings(findings: DataFrame) -> list[Line]:
     rows = _first(findings, F.desc("records"), "cluster", "topic", "client", "finding")
-    return _table("findings about keys", ("topic", "finding"), rows, [(row["topic"], _with_key(row)) for row in rows])
+    return _table("findings about keys", ("topic", "finding"), rows, {"finding": _with_key})
 
 
 def _with_key(finding: Row) -> str:
@@ -110,38 +101,26 @@ def _with_key(finding: Row) -> str:
 def _growth(growth: DataFrame) -> list[Line]:
     """Show what moves, most bytes first."""
     rows = _first(growth, F.desc("bytes_moved"), F.desc("records_moved"), "cluster", "topic", "client")
-    cells = [
-        (
-            row["client"],
-            row["topic"],
-            f"{row['partitions']:,} to {row['partitions_after']:,}",
-            *(_moved(row, name) for name in ("keys", "records", "bytes")),
-            row["records_out_of_range"],
-            f"{_times(row['imbalance'])} to {_times(row['imbalance_after'])}",
-        )
-        for row in rows
-    ]
     header = (
-        "client",
-        "topic",
-        "partitions",
-        "keys moved",
-        "records moved",
-        "bytes moved",
-        "out of range",
-        "x average",
+        *("client", "topic", "partitions", "keys moved", "records moved", "bytes moved"),
+        *("out of range", "x average"),
     )
+    cells: Cells = {
+        "partitions": lambda row: f"{row['partitions']:,} to {row['partitions_after']:,}",
+        "keys moved": lambda row: _moved(row, "keys"),
+        "records moved": lambda row: _moved(row, "records"),
+        "bytes moved": lambda row: _moved(row, "bytes"),
+        "out of range": "records_out_of_range",
+        "x average": lambda row: f"{_times(row['imbalance'])} to {_times(row['imbalance_after'])}",
+    }
     return _table("keys that move if topics grow", header, rows, cells)
 
 
 def _moved_keys(moved: DataFrame) -> list[Line]:
     """Show the keys that move, most records first."""
     rows = _first(moved, F.desc("records"), "cluster", "topic", "client", "key", number=SHOWN_KEYS)
-    cells = [
-        (row["client"], row["topic"], shown_key(row["key"]), row["records"], row["partition"], row["partition_after"])
-        for row in rows
-    ]
     header = ("client", "topic", "key", "records", "from partition", "to partition")
+    cells = _KEY | {"from partition": "partition", "to partition": "partition_after"}
     return _table("keys that move, most records first", header, rows, cells, SHOWN_KEYS)
 
 
@@ -156,41 +135,39 @@ def _times(imbalance: float | None) -> str:
 def _agreement(agreement: DataFrame) -> list[Line]:
     """Show how far each two clients agree, the least first."""
     rows = _first(agreement, "keys_agreed_share", "cluster", "topic", "client", "other_client")
-    cells = [
-        (
-            row["topic"],
-            f"{row['client']}, {row['other_client']}",
-            f"{row['keys_agreed']:,} of {row['keys']:,} ({percent(row['keys_agreed_share'])})",
-            f"{row['records_agreed']:,} of {row['records']:,} ({percent(row['records_agreed_share'])})",
-            _two_partitions(row["examples"][0]) if row["examples"] else "-",
-        )
-        for row in rows
-    ]
     header = ("topic", "clients", "keys in same partition", "records", "example of a conflict")
+    cells: Cells = {
+        "clients": _clients,
+        "keys in same partition": lambda row: _agreed(row, "keys"),
+        "records": lambda row: _agreed(row, "records"),
+        "example of a conflict": lambda row: _two_partitions(row["examples"][0]) if row["examples"] else "-",
+    }
     return _table("agreement between clients, least first", header, rows, cells)
+
+
+def _clients(row: Row) -> str:
+    return f"{row['client']}, {row['other_client']}"
+
+
+def _agreed(row: Row, name: str) -> str:
+    return f"{row[f'{name}_agreed']:,} of {row[name]:,} ({percent(row[f'{name}_agreed_share'])})"
 
 
 def _conflicts(conflicts: DataFrame) -> list[Line]:
     """Show the keys that two clients place differently, most records first."""
     order = ("cluster", "topic", "key", "client", "other_client")
     rows = _first(conflicts, F.desc("records"), *order, number=SHOWN_KEYS)
-    cells = [
-        (
-            row["topic"],
-            f"{row['client']}, {row['other_client']}",
-            shown_key(row["key"]),
-            row["records"],
-            f"{_place(row['partition'])}, {_place(row['other_partition'])}",
-        )
-        for row in rows
-    ]
     header = ("topic", "clients", "key", "records", "partitions")
+    cells = _KEY | {"clients": _clients, "partitions": _places}
     return _table("keys placed differently, most records first", header, rows, cells, SHOWN_KEYS)
 
 
 def _two_partitions(example: Row) -> str:
-    places = (_place(example["partition"]), _place(example["other_partition"]))
-    return f"{shown_key(example['key'])}: {places[0]}, {places[1]}"
+    return f"{shown_key(example['key'])}: {_places(example)}"
+
+
+def _places(row: Row) -> str:
+    return f"{_place(row['partition'])}, {_place(row['other_partition'])}"
 
 
 def _place(partition: int | None) -> str:
@@ -200,18 +177,13 @@ def _place(partition: int | None) -> str:
 def _at_risk(at_risk: DataFrame) -> list[Line]:
     """Show the topics whose writers place keys differently, the most affected records first."""
     rows = _first(at_risk, F.desc("records_split"), F.desc("keys_conflicting"), "cluster", "topic")
-    cells = [
-        (
-            row["topic"],
-            ", ".join(row["clients"]),
-            f"{row['keys_conflicting']:,} of {row['keys']:,}",
-            f"{row['keys_split']:,} of {row['keys_shared']:,}",
-            row["records_split"],
-            _partitions_by_client(row["examples"][0]),
-        )
-        for row in rows
-    ]
     header = ("topic", "clients", "conflicting keys", "shared keys split", "records split", "example")
+    cells: Cells = {
+        "clients": lambda row: ", ".join(row["clients"]),
+        "conflicting keys": lambda row: f"{row['keys_conflicting']:,} of {row['keys']:,}",
+        "shared keys split": lambda row: f"{row['keys_split']:,} of {row['keys_shared']:,}",
+        "example": lambda row: _partitions_by_client(row["examples"][0]),
+    }
     return _table("topics at risk: clients that write them place keys differently", header, rows, cells)
 
 
@@ -225,39 +197,28 @@ def _first(rows: DataFrame, *order: Column | str, number: int = SHOWN_ROWS) -> l
 
 
 def _table(
-    title: str, header: Sequence[str], rows: Sequence[Row], cells: Sequence[Sequence[Cell]], number: int = SHOWN_ROWS
+    title: str, header: Sequence[str], rows: Sequence[Row], cells: Cells, number: int = SHOWN_ROWS
 ) -> list[Line]:
-    """Return a title and the first rows, which the cells show; nothing if there are no rows."""
+    """Return a title and a table of the first rows; nothing if there are no rows."""
     if not rows:
         return []
     more = f" (first {number} rows)" if len(rows) > number else ""
-    clusters = [row["cluster"] for row in rows[:number]]
-    return ["", f"{title}{more}", Table.of_clusters(header, cells[:number], clusters)]
+    return ["", f"{title}{more}", Table.of_rows(header, rows[:number], cells)]
 
 
 def _requests(requests: DataFrame) -> list[Line]:
     rows = _first(requests, F.desc("batches"), "cluster", "client")
-    cells = [
-        (
-            row["client"],
-            *(row[name] for name in ("producers", "records", "batches")),
-            *(_spread(row, name) for name in ("records_per_batch", "bytes_per_batch", "waited_ms")),
-            f"{row['min_requests']:,} to {row['max_requests']:,}",
-            row["unsent"],
-        )
-        for row in rows
-    ]
     header = (
-        "client",
-        "producers",
-        "records",
-        "batches",
-        "records per batch: mean, p99, max",
-        "bytes per batch: mean, p99, max",
-        "wait (ms): mean, p99, max",
-        "requests",
-        "records not sent",
+        *("client", "producers", "records", "batches", "records per batch: mean, p99, max"),
+        *("bytes per batch: mean, p99, max", "wait (ms): mean, p99, max", "requests", "records not sent"),
     )
+    cells: Cells = {
+        "records per batch: mean, p99, max": lambda row: _spread(row, "records_per_batch"),
+        "bytes per batch: mean, p99, max": lambda row: _spread(row, "bytes_per_batch"),
+        "wait (ms): mean, p99, max": lambda row: _spread(row, "waited_ms"),
+        "requests": lambda row: f"{row['min_requests']:,} to {row['max_requests']:,}",
+        "records not sent": "unsent",
+    }
     return _table("producer batches", header, rows, cells)
 
 

@@ -42,26 +42,21 @@ class WhatIfs:
         fitted = fit_topics(given, TOPICS_AFTER)
         return cls(usable(fitted), given, rejected(fitted, TOPICS_AFTER), compared)
 
-    def write(self, run: Run, placed: PlacedRecords, record_partitions: DataFrame) -> dict[str, DataFrame]:
-        """Write the tables that are asked for and return them as written."""
-        tables = {}
+    def write(self, run: Run, placed: PlacedRecords, record_partitions: DataFrame) -> None:
+        """Write the tables that are asked for."""
         if placed.by_own_client:
-            tables[TOPICS_AT_RISK.name] = run.write(TOPICS_AT_RISK.name, placed.topics_at_risk(record_partitions))
+            run.write(TOPICS_AT_RISK.name, placed.topics_at_risk(record_partitions))
         if self.after is None and not self.compared:
-            return tables
+            return
         run.report_progress("counting records by key")
         counts = run.stage(placed.key_counts(record_partitions, self.after))
         if self.after is not None:
-            load_after, growth = placed.load_after(counts, self.after), placed.growth(counts, self.after)
-            tables[PARTITION_LOAD_AFTER.name] = run.write(PARTITION_LOAD_AFTER.name, load_after)
-            tables[PARTITION_GROWTH.name] = run.write(PARTITION_GROWTH.name, growth)
-            tables[MOVED_KEYS.name] = run.write(MOVED_KEYS.name, placed.moved_keys(counts))
+            run.write(PARTITION_LOAD_AFTER.name, placed.load_after(counts, self.after))
+            run.write(PARTITION_GROWTH.name, placed.growth(counts, self.after))
+            run.write(MOVED_KEYS.name, placed.moved_keys(counts))
         if self.compared:
-            agreement = placed.agreement(counts, self.compared)
-            tables[CLIENT_AGREEMENT.name] = run.write(CLIENT_AGREEMENT.name, agreement)
-            conflicts = placed.conflicting_keys(counts, self.compared)
-            tables[CONFLICTING_KEYS.name] = run.write(CONFLICTING_KEYS.name, conflicts)
-        return tables
+            run.write(CLIENT_AGREEMENT.name, placed.agreement(counts, self.compared))
+            run.write(CONFLICTING_KEYS.name, placed.conflicting_keys(counts, self.compared))
 
     def count(self, run: Run, rejected_rows: int) -> None:
         """Record the row counts of the table of new partitions, if there is one."""

@@ -46,7 +46,8 @@ def _input(given: Input) -> list[str]:
     """Return the columns of a table that are used, replaced by defaults, and ignored."""
     types = {field.name: field.dataType for field in given.schema}
     used = [_used(column, types[column.name]) for column in given.table.columns if column.name in types]
-    missing = [f"{column.name} {_default(column)}" for column in given.table.columns if column.name not in types]
+    defaults = {column.name: column.default for column in given.table.columns if column.name not in types}
+    missing = [f"{name} {'null' if default is None else repr(default)}" for name, default in defaults.items()]
     other = [name for name in types if name not in given.table.names]
     columns_by_use = {"columns": used, "missing, defaults used": missing, "ignored": other}
     return [
@@ -58,10 +59,6 @@ def _input(given: Input) -> list[str]:
 def _used(column: Column, given: DataType) -> str:
     wanted = column.type.simpleString()
     return f"{column.name} {given.simpleString()}" + ("" if given == column.type else f" (as {wanted})")
-
-
-def _default(column: Column) -> str:
-    return "null" if column.default is None else repr(column.default)
 
 
 def _options(values: Mapping[str, object], sources: Mapping[str, str]) -> Table:

@@ -21,14 +21,14 @@ def producer_settings(options: Namespace) -> ProducerSettings:
 
 def write_record_partitions(
     run: Run, placed: PlacedRecords, settings: ProducerSettings, options: Namespace
-) -> dict[str, DataFrame]:
-    """Write the partition of each record, with the batches if they decide it or are asked for."""
+) -> DataFrame:
+    """Write and return the partition of each record; write the batches too if they decide it or are asked for."""
     if not options.batches and run.reads_rows and not placed.needs_batches():
-        return {RECORD_PARTITIONS.name: run.write(RECORD_PARTITIONS.name, placed.record_partitions())}
+        return run.write(RECORD_PARTITIONS.name, placed.record_partitions())
     run.report_progress("simulating producers")
     run.assumptions.append(_BROKERS_READY)
     sent = run.stage(placed.sent(settings, options.seed))
     record_partitions = run.write(RECORD_PARTITIONS.name, sent.drop("batch"))
     opened = run.write(BATCHES.name, sent.transform(batches))
-    requests = run.write(PRODUCE_REQUESTS.name, opened.transform(produce_requests))
-    return {RECORD_PARTITIONS.name: record_partitions, BATCHES.name: opened, PRODUCE_REQUESTS.name: requests}
+    run.write(PRODUCE_REQUESTS.name, opened.transform(produce_requests))
+    return record_partitions

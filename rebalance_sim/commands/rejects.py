@@ -1,6 +1,7 @@
 """Rows that cannot be used: every job writes them to ``rejects``, or stops."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
@@ -8,11 +9,12 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.inputs import groups_with_rejected_members, kind_of_reason
 from rebalance_sim.errors import UserError
-from rebalance_sim.tables import REJECTS
+from rebalance_sim.tables import REJECTS, Table
 from rebalance_sim.wording import escaped, plural
 
 SHOWN_KINDS = 10
 _SHOWN_CHARACTERS = 200
+_NONE: Counter[str] = Counter()
 
 
 def write_rejects(run: Run, rejects: DataFrame, on_bad_input: str) -> Counter[str]:
@@ -34,6 +36,19 @@ def write_rejects(run: Run, rejects: DataFrame, on_bad_input: str) -> Counter[st
             f"(rejected rows: {by_table.total():,}; see {run.out}/{REJECTS.name})"
         )
     return by_table
+
+
+def count_given(
+    run: Run, given: Mapping[Table, DataFrame | None], rejected: Mapping[str, int], unread: Mapping[str, int] = _NONE
+) -> None:
+    """Record the rows of the input tables that are given: all that are not rejected are used.
+
+    ``unread`` are the numbers of further rows, which could not be read; they are among the ``rejected``.
+    """
+    for table, rows in given.items():
+        if rows is not None:
+            count = run.number_of(rows) + unread[table.name]
+            run.count_rows(table.name, count, count - rejected[table.name], rejected[table.name])
 
 
 def rejects_summary(written: DataFrame) -> list[str]:

@@ -5,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from rebalance_sim.api.simulation import simulate
 from rebalance_sim.commands.brokers import clusters_of
@@ -18,7 +16,7 @@ from rebalance_sim.commands.lag import Offsets
 from rebalance_sim.commands.named_groups import unknown_group
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import brokers_of, items
-from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.rejects import count_given, write_rejects
 from rebalance_sim.commands.simulation_summary import (
     summarise_advice,
     summarise_bounces,
@@ -34,11 +32,11 @@ from rebalance_sim.commands.validation.simulate import scenario_played, storm_li
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.simulation.cost_totals import COLUMNS, TOTALS, add_up
 from rebalance_sim.engine.simulation.followed_group import log_lines
-from rebalance_sim.engine.spark.driver_rows import driver_rows
 from rebalance_sim.engine.tables.inputs import fit, union, usable
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.kafka.simulation.storms import Storms
+from rebalance_sim.sources.kafka_tools.capture import frame_of
 from rebalance_sim.sources.scenarios import RejectedStep
 from rebalance_sim.tables import (
     ADVICE,
@@ -112,23 +110,11 @@ def run(spark: SparkSession, options: Namespace) -> None:
     bad = write_rejects(run, union(rejects), options.on_bad_input)
 
     run.count_rows(TOPICS.name, topics_given, simulated.used_topics or 0, bad[TOPICS.name])
-    count = run.number_of(members)
-    run.count_rows(MEMBERS.name, count, count - bad[MEMBERS.name], bad[MEMBERS.name])
+    count_given(run, {MEMBERS: members}, bad)
     if scenario.steps or bad_steps:
         run.count_rows(STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[STEPS])
-    if events is not None:
-        count = run.number_of(events)
-        run.count_rows(EVENTS.name, count, count - bad[EVENTS.name], bad[EVENTS.name])
-    if offsets:
-        count = run.number_of(offsets.given)
-        run.count_rows(OFFSETS.name, count, count - bad[OFFSETS.name], bad[OFFSETS.name])
-    if timings is not None:
-        count = run.number_of(timings)
-        run.count_rows(TIMINGS.name, count, count - bad[TIMINGS.name], bad[TIMINGS.name])
-    for table, rows in ((STREAMS_MEMBERS, streams), (SUBTOPOLOGIES, parts)):
-        if rows is not None:
-            count = run.number_of(rows)
-            run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
+    given = {EVENTS: events, OFFSETS: offsets.given if offsets else None, TIMINGS: timings}
+    count_given(run, given | {STREAMS_MEMBERS: streams, SUBTOPOLOGIES: parts}, bad)
     seen = [] if timings is None else seen_in(tables[COSTS.name], taken_from(timings, scenario))
     assumed = [*earlier_assumptions(spark, options.members), *simulation_assumptions(scenario, seen)]
     assumed += _assumed_of_clients(tables[COSTS.name])
@@ -186,8 +172,7 @@ def _log(timeline: DataFrame, group: str) -> list[str]:
 
 def rejected_steps(spark: SparkSession, bad: list[RejectedStep]) -> DataFrame:
     """Return the steps of a scenario that cannot be used as rejects."""
-    rows = [{"table": STEPS, "row": step.row, "reason": step.reason} for step in bad]
-    return driver_rows(spark, pa.Table.from_pylist(rows, to_arrow_schema(REJECTS.schema)), REJECTS.schema)
+    return frame_of(spark, REJECTS, [{"table": STEPS, "row": step.row, "reason": step.reason} for step in bad])
 
 
 def simulation_assumptions(scenario: Scenario, seen: Sequence[Seen] = ()) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.console import Line, Table, shown_number
+from rebalance_sim.commands.console import Cells, Line, Table, shown_number
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.simulation.advice import saved_over_ranges
 from rebalance_sim.engine.simulation.cost_totals import costs_in
@@ -50,7 +50,8 @@ def _named(strategies: Iterable[str]) -> bool:
 def _lines_of(row: Mapping[str, Any], prefix: str) -> list[str]:
     groups = plural(row["groups"], "group")
     if not row["affected"]:
-        return [f"{prefix}no event affects {groups}; the figures do not include {_them(row['groups'])}"]
+        them = "it" if row["groups"] == 1 else "them"
+        return [f"{prefix}no event affects {groups}; the figures do not include {them}"]
     lines = [f"{prefix}{groups}, {_rebalances(row)}"]
     if row["not_simulated"] < row["groups"]:
         back = f", {row['moved_back']:,} of them back to the previous owner" if row["moved_back"] else ""
@@ -88,10 +89,6 @@ def _rebalances(row: Row | Mapping[str, Any]) -> str:
     others = rebalances - epochs
     counted = plural(epochs, "epoch")
     return f"{plural(others, 'rebalance')}, {counted} of share or streams groups" if others else counted
-
-
-def _them(count: int) -> str:
-    return "it" if count == 1 else "them"
 
 
 def _labelled(label: str, figures: str) -> str:
@@ -223,19 +220,14 @@ def summarise_lag_costs(costs: DataFrame) -> list[Line]:
         for row in by_strategy
     ]
     worst = costs.where(F.col("rank") <= SHOWN_LATE_GROUPS).orderBy("strategy", "rank").collect()
-    cells = [
-        (
-            row["strategy"],
-            row["group_id"],
-            *(row[name] for name in ("lag", "unowned_lag", "moved_lag")),
-            _delay(row["unowned_record_ms"], row["lag"]),
-            _delay(row["p99_delay_ms"], 1),
-            _delay(row["max_unowned_ms"], 1),
-        )
-        for row in worst
-    ]
     header = ("strategy", "group", "lag", "unowned lag", "moved lag", "mean delay", "p99 delay", "max delay")
-    table = Table.of_clusters(header, cells, [row["cluster"] for row in worst])
+    cells: Cells = {
+        "group": "group_id",
+        "mean delay": lambda row: _delay(row["unowned_record_ms"], row["lag"]),
+        "p99 delay": lambda row: _delay(row["p99_delay_ms"], 1),
+        "max delay": lambda row: _delay(row["max_unowned_ms"], 1),
+    }
+    table = Table.of_rows(header, worst, cells)
     return ["", *lines, f"groups with the longest delays (all groups in {LAG_COSTS.name})", table]
 
 

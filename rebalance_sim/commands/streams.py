@@ -12,7 +12,7 @@ from rebalance_sim.commands.brokers import clusters_of, untested_releases
 from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import items
-from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.rejects import count_given, write_rejects
 from rebalance_sim.commands.simulate import STEPS, followed_groups, rejected_steps, simulation_assumptions
 from rebalance_sim.commands.simulation_summary import summarise_costs
 from rebalance_sim.commands.streams_assumptions import assumed_order
@@ -85,9 +85,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     if options.offsets_topic:
         run.count_rows(_RECORDS, unread[_RECORDS], 0, unread[_RECORDS])
     given = {STREAMS_MEMBERS: source.members, SUBTOPOLOGIES: source.subtopologies, TOPICS: topics}
-    for table, rows in given.items():
-        count = run.number_of(rows) + unread[table.name]
-        run.count_rows(table.name, count, count - bad[table.name], bad[table.name])
+    count_given(run, given, bad, unread)
     assumed = _assumed(tables[STREAMS_BALANCE.name], source.members, options)
     if scenario is not None:
         run.count_rows(STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[STEPS])

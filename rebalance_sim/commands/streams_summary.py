@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.console import Line, Table
+from rebalance_sim.commands.console import Cells, Line, Table
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.engine.streams.application import STREAMS
 from rebalance_sim.wording import duration, plural
@@ -40,14 +40,12 @@ def summarise_groups(balance: DataFrame, shown: Sequence[Row]) -> list[Line]:
         f"{plural(total['restored'] or 0, 'active task')} is restored from changelog topics"
     ]
     header = ("group", "members", "processes", "tasks", "standbys", "moved", "restored", "standbys started", "active")
-    body = [
-        (
-            *(row["group_id"], row["members"], row["processes"], row["tasks"], row["standby_replicas"], row["moved"]),
-            *(row["restored"], row["standbys_started"], f"{row['min_active']} to {row['max_active']}"),
-        )
-        for row in shown
-    ]
-    lines += [Table.of_clusters(header, body, [row["cluster"] for row in shown])] if body else []
+    cells: Cells = {
+        "group": "group_id",
+        "standbys": "standby_replicas",
+        "active": lambda row: f"{row['min_active']} to {row['max_active']}",
+    }
+    lines += [Table.of_rows(header, shown, cells)] if shown else []
     if total["probing"]:
         lines.append(
             f"  a probing rebalance follows in {plural(total['probing'], 'application')}, after "
@@ -68,14 +66,15 @@ def summarise_restoration(balance: DataFrame, shown: Sequence[Row], rate: int) -
     lines: list[Line] = []
     if rows:
         header = ("group", "active tasks restore", "until", "probing rebalances", "last task moves")
-        body = [
-            (row["group_id"], plural(row["records"], "record"), _after(row["restored_ms"]), *_stability(row))
-            for row in rows
-        ]
-        lines = [
-            f"restoring {plural(rate, 'record')} per second and thread, from the next rebalance on",
-            Table.of_clusters(header, body, [row["cluster"] for row in rows]),
-        ]
+        cells: Cells = {
+            "group": "group_id",
+            "active tasks restore": lambda row: plural(row["records"], "record"),
+            "until": lambda row: _after(row["restored_ms"]),
+            "probing rebalances": _probing_rebalances,
+            "last task moves": lambda row: _after(row["stable_ms"]),
+        }
+        restoring = f"restoring {plural(rate, 'record')} per second and thread, from the next rebalance on"
+        lines = [restoring, Table.of_rows(header, rows, cells)]
     unknown = balance.where("error IS NULL AND restored_ms IS NULL").orderBy(*_KEYS)
     first = unknown.first()
     if first is not None:
@@ -87,11 +86,11 @@ def summarise_restoration(balance: DataFrame, shown: Sequence[Row], rate: int) -
     return lines
 
 
-def _stability(row: Row) -> tuple[str | int, str]:
-    """Return the number of probing rebalances, which streams groups do not have, and when tasks stop moving."""
+def _probing_rebalances(row: Row) -> str | int:
+    """Return the number of probing rebalances, which streams groups do not have."""
     if row["protocol"] == STREAMS:
-        return "none", _after(row["stable_ms"])
-    return "unknown" if row["probing_rebalances"] is None else row["probing_rebalances"], _after(row["stable_ms"])
+        return "none"
+    return "unknown" if row["probing_rebalances"] is None else int(row["probing_rebalances"])
 
 
 def _after(milliseconds: int | None) -> str:
@@ -107,17 +106,16 @@ def summarise_moves(moves: DataFrame, shown: Sequence[Row]) -> list[Line]:
         return []
     rows = _of_group(known, first).orderBy("moved_ms", "subtopology", "partition").limit(SHOWN).collect()
     header = ("task", "from", "to", "restores", "from then on", "warm", "active there")
-    body = [
-        (
-            *(f"{row['subtopology']}_{row['partition']}", row["from_process"], row["process_id"]),
-            *(
-                plural(row["records"], "record"),
-                *(_after(row[f"{name}_ms"]) for name in ("begun", "restored", "moved")),
-            ),
-        )
-        for row in rows
-    ]
-    return [f"moves of {first['group_id']}", Table(header, body)]
+    cells: Cells = {
+        "task": lambda row: f"{row['subtopology']}_{row['partition']}",
+        "from": "from_process",
+        "to": "process_id",
+        "restores": lambda row: plural(row["records"], "record"),
+        "from then on": lambda row: _after(row["begun_ms"]),
+        "warm": lambda row: _after(row["restored_ms"]),
+        "active there": lambda row: _after(row["moved_ms"]),
+    }
+    return [f"moves of {first['group_id']}", Table.of_rows(header, rows, cells)]
 
 
 def _kinds(total: Row) -> str:

@@ -7,7 +7,7 @@ from operator import itemgetter
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.console import Line, Table, one_line
+from rebalance_sim.commands.console import Cells, Line, Table, one_line
 from rebalance_sim.commands.rejects import rejects_summary
 from rebalance_sim.engine.runs.assumed import grouped_lines
 from rebalance_sim.engine.runs.run import Run
@@ -75,19 +75,15 @@ def summarise_elections(elections: DataFrame) -> list[Line]:
     lines += [f"all members refused: {plural(refused, 'group')}"] if refused else []
     if not shown:
         return [*lines, Table(("protocol", "groups", "ties"), [(row[1] or "-", *row[2:]) for row in counted[:12]])]
-    cells = [
-        (
-            row["group_id"],
-            row["members"],
-            row["protocol"] or "-",
-            ", ".join(f"{name} {votes}" for name, votes in row["votes"].items()),
-            "tie" if row["tie"] else "",
-            _leader(row),
-        )
-        for row in shown
-    ]
     header = ("group", "members", "protocol", "votes", "", "leader")
-    return [*lines, Table.of_clusters(header, cells, [row["cluster"] for row in shown])]
+    cells: Cells = {
+        "group": "group_id",
+        "protocol": lambda row: row["protocol"] or "-",
+        "votes": lambda row: ", ".join(f"{name} {votes}" for name, votes in row["votes"].items()),
+        "": lambda row: "tie" if row["tie"] else "",
+        "leader": _leader,
+    }
+    return [*lines, Table.of_rows(header, shown, cells)]
 
 
 def _by_protocol(elections: DataFrame) -> list[tuple[str, str | None, int, int]]:

@@ -13,7 +13,7 @@ from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.engine.streams.application import CLASSIC
 from rebalance_sim.engine.tables.inputs import fit, usable
 from rebalance_sim.sources.assumptions import groups
-from rebalance_sim.sources.kafka_tools.capture import frame
+from rebalance_sim.sources.kafka_tools.capture import frame_of
 from rebalance_sim.sources.streams.described_groups import ASSUMED_REPLICAS
 from rebalance_sim.sources.streams.stored import with_given
 from rebalance_sim.sources.streams.stored_applications import ASSUMED_TOPOLOGY
@@ -83,7 +83,7 @@ def described_topologies(
     left = [group for group in found if (group["cluster"], group["group_id"]) not in done]
     rows = [row | _of_group(group) for group in left for row in described if row["group_id"] == group["group_id"]]
     return DescribedTopologies(
-        frame(spark, SUBTOPOLOGIES, (tuple(map(row.get, SUBTOPOLOGIES.names)) for row in rows)),
+        frame_of(spark, SUBTOPOLOGIES, rows),
         [ASSUMED_OF_DESCRIPTIONS, *_assumed_replicas(options, left)] if rows else [],
     )
 

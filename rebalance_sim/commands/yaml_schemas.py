@@ -20,6 +20,7 @@ from rebalance_sim.sources.synthetic.fleet_spec import FleetSpec
 from rebalance_sim.sources.yaml_files import CONF
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_WIDTH = 120
 _BOUNDED = re.compile(r"[\[_]typing\.Annotated[\[_]int\W*_*msgspec\.Meta\W?_?ge[=_]1\W*_*le[=_](\d+)[)\]_]+")
 """Part of the name of a distribution up to a number."""
 
@@ -33,7 +34,18 @@ def schemas() -> dict[str, str]:
         "options": _of_options(),
         "scenario": _of_struct(ScenarioFile),
     }
-    return {f"{name}.json": json.dumps({"$schema": _DRAFT, **of}, indent=2) + "\n" for name, of in of_files.items()}
+    return {f"{name}.json": _text({"$schema": _DRAFT, **of}) + "\n" for name, of in of_files.items()}
+
+
+def _text(value: Any, key: str = "", indent: str = "") -> str:
+    """Return JSON in which an object or a list is on one line, behind its key, if it fits there."""
+    line = indent + key + json.dumps(value)
+    if len(line) <= _WIDTH or not isinstance(value, dict | list):
+        return line
+    parts = [(f"{json.dumps(name)}: ", part) for name, part in value.items()] if isinstance(value, dict) else []
+    inner = [_text(part, of, f"{indent}  ") for of, part in parts or [("", part) for part in value]]
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    return "\n".join([f"{indent}{key}{begin}", ",\n".join(inner), f"{indent}{end}"])
 
 
 def _of_struct(kind: type[msgspec.Struct]) -> dict[str, Any]:

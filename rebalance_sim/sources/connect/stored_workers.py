@@ -3,27 +3,25 @@
 The connectors' configurations are in another topic. Without a table of them, those that run are taken.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.spark.driver_rows import map_batches
-from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.kafka.connect.leader import ConnectLeader, WorkerMoves
 from rebalance_sim.kafka.connect.worker import ConnectWorker
 from rebalance_sim.kafka.group_kinds import CONNECT_TYPE
 from rebalance_sim.kafka.wire.connect_protocol import decode_connect_assignment, decode_worker_metadata
-from rebalance_sim.kafka.wire.offsets_topic import GroupMember, GroupMetadata, RecordType, decode_key, decode_value
+from rebalance_sim.kafka.wire.offsets_topic import GroupMember, GroupMetadata
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.releases import ConnectRules
+from rebalance_sim.sources.offsets_topic.last_records import CLASSIC_GROUPS, classic_group, last_values, tables_of
 from rebalance_sim.sources.offsets_topic.stored_members import as_json
 from rebalance_sim.tables import REJECTS, WORKERS, struct
 
 _ROW = struct({"worker": WORKERS.schema, "reject": REJECTS.schema})
-_GROUP_PREFIX = RecordType.GROUP_METADATA.to_bytes(2)
 ASSUMED_CONNECTORS = (
     "the configured connectors are those that run, with the tasks that run: __consumer_offsets does not have the others"
 )
@@ -35,21 +33,8 @@ def read_workers(records: DataFrame, cluster: str) -> tuple[DataFrame, DataFrame
 
     The last record of each group counts.
     """
-    of_groups = records.where(F.substring("key", 1, 2) == F.lit(_GROUP_PREFIX))
-    last = of_groups.groupBy("key").agg(F.max_by("value", F.struct("partition", "offset")).alias("value"))
-
-    def decoded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            rows = [
-                row
-                for key, value in zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True)
-                for row in _rows(key, value, cluster)
-            ]
-            yield pa.RecordBatch.from_pylist(rows, pa.schema(list(arrow_type(_ROW))))
-
-    rows = map_batches(last, decoded, _ROW).persist()
-    workers = rows.where("worker IS NOT NULL").select("worker.*")
-    return workers, rows.where("reject IS NOT NULL").select("reject.*")
+    workers, rejects = tables_of(last_values(records, CLASSIC_GROUPS), partial(_rows, cluster), _ROW)
+    return workers, rejects
 
 
 def connectors_that_run(workers: DataFrame) -> DataFrame:
@@ -61,17 +46,10 @@ def connectors_that_run(workers: DataFrame) -> DataFrame:
     return counted.select(*keys, "connector", "tasks")
 
 
-def _rows(key: bytes, value: bytes | None, cluster: str) -> Iterable[dict[str, Any]]:
+def _rows(cluster: str, key: bytes, value: bytes) -> Iterable[dict[str, Any]]:
     """Yield the workers of a group, if it is one of Connect; those with malformed bytes as rejects."""
-    try:
-        group_id, group = (
-            decode_key(key).group_id,
-            None if value is None else decode_value(RecordType.GROUP_METADATA, value),
-        )
-    except SchemaError:
-        # Of which kind of group it is shows after it is decoded; fleet rejects it.
-        return
-    if not isinstance(group, GroupMetadata) or group.protocol_type != CONNECT_TYPE:
+    group_id, group = classic_group(key, value) or ("", None)
+    if group is None or group.protocol_type != CONNECT_TYPE:
         return
     for member in group.members:
         row: dict[str, Any] = {"cluster": cluster, "group_id": group_id, "member_id": member.member_id}

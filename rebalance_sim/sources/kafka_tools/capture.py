@@ -9,7 +9,7 @@ else that is unknown becomes an assumption.
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -150,7 +150,7 @@ def read_capture(
         assumptions=tables.assumptions(),
         groups_without_members=tables.groups_without_members(),
         listed_groups=frame(spark, LISTED_GROUPS, tables.listed_groups()),
-        streams_members=frame(spark, STREAMS_MEMBERS, tables.streams_members()) if lines.streams_members else None,
+        streams_members=frame_of(spark, STREAMS_MEMBERS, tables.streams_members()) if lines.streams_members else None,
     )
 
 
@@ -186,6 +186,11 @@ def arrow_table(table: Table, rows: Iterable[tuple[object, ...]]) -> pa.Table:
 def frame(spark: SparkSession, table: Table, rows: Iterable[tuple[object, ...]]) -> DataFrame:
     """Return rows as a DataFrame."""
     return driver_rows(spark, arrow_table(table, rows), table.schema)
+
+
+def frame_of(spark: SparkSession, table: Table, rows: Iterable[Mapping[str, object]]) -> DataFrame:
+    """Return rows by the names of their columns as a DataFrame; a column that a row does not have is null."""
+    return frame(spark, table, (tuple(map(row.get, table.names)) for row in rows))
 
 
 _Key = tuple[str, str]
@@ -264,11 +269,9 @@ class CaptureTables:
             places[member.group_id] += 1
         self._reject_unused_consumers()
 
-    def streams_members(self) -> Iterator[tuple[object, ...]]:
+    def streams_members(self) -> Iterator[dict[str, Any]]:
         """Return the rows of the members of streams groups."""
-        lines = [member.line for member in self._lines.streams_members.values()]
-        for row in member_rows(lines, self._cluster):
-            yield tuple(map(row.get, STREAMS_MEMBERS.schema.names))
+        return member_rows([member.line for member in self._lines.streams_members.values()], self._cluster)
 
     def listed_groups(self) -> Iterator[tuple[object, ...]]:
         """Return the rows of the table of listed groups."""
@@ -465,12 +468,12 @@ class CaptureTables:
     def groups_without_members(self) -> list[str]:
         """Return the groups without members that the capture names."""
         unknown = self._lines.other_groups().union(self._unread_groups(), self._not_described())
-        return sorted(self._named - self._with_members() - unknown)
+        return sorted(self._named - self._read.keys() - unknown)
 
     def _not_described(self) -> set[str]:
         """Return the listed groups for which no other output shows whether they have members."""
         lines = self._lines
-        described = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._with_members()
+        described = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._read.keys()
         listed = {
             group_id
             for group_id, group in lines.listed.items()
@@ -482,13 +485,13 @@ class CaptureTables:
         """Return the groups with members none of which can be used."""
         lines = self._lines
         expected = {group_id for group_id, state in lines.states.items() if state.members}
-        return sorted((expected | self._bad_members.keys()) - self._with_members())
+        return sorted((expected | self._bad_members.keys()) - self._read.keys())
 
     @cached_property
     def _named(self) -> set[str]:
         """The groups that usable lines name."""
         lines = self._lines
-        named = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._with_members()
+        named = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._read.keys()
         return named.union(lines.listed, *lines.noticed.values())
 
     def _group_of(self, reject: Reject) -> str | None:
@@ -497,9 +500,6 @@ class CaptureTables:
         if guess is None or guess in self._named:
             return guess
         return max((name for name in self._named if f"{name} " in text), key=len, default=guess)
-
-    def _with_members(self) -> set[str]:
-        return set(self._read)
 
     def _not_captured(self) -> list[str]:
         """Return the groups that have members by --state, but no line of --members."""
@@ -560,7 +560,7 @@ class CaptureTables:
         shown = {(group_id, offset.member_id) for (group_id, _, _), offset in lines.offsets.items() if offset.member_id}
         absent = {group_id for group_id, _ in (shown | lines.owners.keys()) - lines.members.keys()}
         fewer = {name for name, shown in self._shown_members.items() if shown > len(self._read.get(name, ()))}
-        return (absent | fewer) & self._with_members()
+        return (absent | fewer) & self._read.keys()
 
     def assumptions(self) -> list[str]:
         """Return one sentence per assumption."""
@@ -576,7 +576,7 @@ class CaptureTables:
         }
         if rebalancing:
             yield REBALANCING.replace("{}", groups(rebalancing))
-        of_other_types = lines.other_groups() - self._with_members()
+        of_other_types = lines.other_groups() - self._read.keys()
         if of_other_types:
             yield OF_OTHER_TYPES.format(groups(of_other_types))
         not_described = self._not_described()

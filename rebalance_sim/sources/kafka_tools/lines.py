@@ -202,7 +202,7 @@ class Lines:
     def _add(self, place: Location, content: Content, file_group: str | None) -> None:
         match content:
             case BadLine():
-                self._add_bad(place, content)
+                self.reject(place, content.kind, content.group_id, content.reason)
             case HeaderLine():
                 self.has_members |= content.kind is ToolOutput.MEMBERS
                 self.has_offsets |= content.kind is ToolOutput.OFFSETS
@@ -232,9 +232,6 @@ class Lines:
         self.listed[group_id].add(line)
         if line.members is not None:
             self.places_of_states.setdefault(group_id, place)
-
-    def _add_bad(self, place: Location, bad: BadLine) -> None:
-        self.reject(place, bad.kind, bad.group_id, bad.reason)
 
     def _add_notice(self, place: Location, notice: NoticeLine) -> None:
         if notice.group_id is not None:

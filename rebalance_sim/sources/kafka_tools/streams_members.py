@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from rebalance_sim.sources.assumptions import groups
-from rebalance_sim.sources.kafka_tools.contents import StreamsMemberLine, Tasks
+from rebalance_sim.sources.kafka_tools.contents import StreamsMemberLine
+from rebalance_sim.sources.streams.described_groups import task_rows
 from rebalance_sim.wording import plural
 
 _NO_TOPOLOGY = (
@@ -30,15 +31,11 @@ def member_rows(members: Collection[StreamsMemberLine], cluster: str) -> Iterato
             "member_id": member.member_id,
             "process_id": member.process_id,
             "client_id": member.client_id,
-            "active": _listed(target.active),
-            "standby": _listed(target.standby),
-            "current_active": _listed(member.current.active),
-            "current_standby": _listed(member.current.standby),
+            "active": task_rows(target.active),
+            "standby": task_rows(target.standby),
+            "current_active": task_rows(member.current.active),
+            "current_standby": task_rows(member.current.standby),
         }
-
-
-def _listed(tasks: Tasks) -> list[dict[str, Any]]:
-    return [{"subtopology": subtopology, "partition": partition} for subtopology, partition in tasks]
 
 
 def assumptions(members: Collection[StreamsMemberLine]) -> Iterator[str]:

@@ -44,11 +44,9 @@ from rebalance_sim.sources.kafka_tools.contents import (
     quoted,
 )
 from rebalance_sim.sources.kafka_tools.decorations import undecorated, without_prefix
+from rebalance_sim.sources.kafka_tools.json_fields import MAX_INT, MAX_LONG
 from rebalance_sim.sources.kafka_tools.listed_groups import SHARE, STREAMS, GroupLine
 from rebalance_sim.tables import MAX_PARTITIONS
-
-_MAX_INT = 2**31 - 1
-_MAX_LONG = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -92,30 +90,29 @@ def _partition(name: str, text: str) -> int:
 
 def _offset_row(cells: dict[str, str]) -> OffsetLine:
     if "OWNER" in cells:
-        return _owner_row(cells)
+        return OffsetLine(cells["GROUP"], _topic_partition(cells), *_offsets(cells), None, owner=cells["OWNER"])
     if "HOST" not in cells and "  " in cells["CONSUMER-ID"]:
         raise MalformedError(f"CONSUMER-ID is {quoted(cells['CONSUMER-ID'])}, more than one column")
     # In 1.0 a member without partitions has a line of its own, with "-" for topic, partition and offsets.
     idle = cells["TOPIC"] == "-" and cells["PARTITION"] == "-"
     return OffsetLine(
         cells.get("GROUP"),
-        None if idle else (cells["TOPIC"], _partition("PARTITION", cells["PARTITION"])),
+        None if idle else _topic_partition(cells),
         *_offsets(cells),
         None if cells["CONSUMER-ID"] == "-" else cells["CONSUMER-ID"],
         *(("", "") if cells["CONSUMER-ID"] == "-" else (_host(cells), cells.get("CLIENT-ID", ""))),
     )
 
 
-def _owner_row(cells: dict[str, str]) -> OffsetLine:
-    topic_partition = (cells["TOPIC"], _partition("PARTITION", cells["PARTITION"]))
-    return OffsetLine(cells["GROUP"], topic_partition, *_offsets(cells), None, owner=cells["OWNER"])
+def _topic_partition(cells: dict[str, str]) -> TopicPartition:
+    return cells["TOPIC"], _partition("PARTITION", cells["PARTITION"])
 
 
 def _offsets(cells: dict[str, str]) -> tuple[int | None, int | None]:
     # -1 means no offset: the tools compute no lag from it either.
     committed = "-" if cells["CURRENT-OFFSET"] == "-1" else cells["CURRENT-OFFSET"]
-    end = number_of("LOG-END-OFFSET", cells["LOG-END-OFFSET"], _MAX_LONG)
-    return number_of("CURRENT-OFFSET", committed, _MAX_LONG), end
+    end = number_of("LOG-END-OFFSET", cells["LOG-END-OFFSET"], MAX_LONG)
+    return number_of("CURRENT-OFFSET", committed, MAX_LONG), end
 
 
 def _host(cells: dict[str, str]) -> str:
@@ -128,7 +125,7 @@ def _state_row(cells: dict[str, str]) -> StateLine:
         cells.get("GROUP"),
         None if strategy in ("", "-") else strategy,
         cells["STATE"],
-        _count("#MEMBERS", cells["#MEMBERS"], _MAX_INT),
+        _count("#MEMBERS", cells["#MEMBERS"], MAX_INT),
         # Only the KIP-848 state machine has these two states; the epoch is shown by 4.x with --verbose.
         True if cells["STATE"] in ("Assigning", "Reconciling") else _has(cells, "GROUP-EPOCH"),
     )
@@ -137,7 +134,7 @@ def _state_row(cells: dict[str, str]) -> StateLine:
 def _member_row(cells: dict[str, str]) -> MemberLine:
     # kafka-share-groups has the columns of kafka-consumer-groups up to 3.9, which prints parentheses.
     is_share = "MEMBER-EPOCH" in cells or _AFTER_COLON.match(cells.get("ASSIGNMENT", "")) is not None
-    partitions = _count("#PARTITIONS", cells["#PARTITIONS"], _MAX_INT)
+    partitions = _count("#PARTITIONS", cells["#PARTITIONS"], MAX_INT)
     text = cells.get("CURRENT-ASSIGNMENT", cells.get("ASSIGNMENT"))
     assignment, names_lost = (None, False) if text is None else _assignment(text, partitions)
     # UPGRADED: only in a KIP-848 group that still has classic members (KIP-1099).
@@ -161,19 +158,13 @@ def _member_row(cells: dict[str, str]) -> MemberLine:
 def _group_row(cells: dict[str, str]) -> GroupLine | OffsetLine:
     """Read a row of a list of groups, or of kafka-share-groups or kafka-streams-groups, by its columns."""
     if "CURRENT-OFFSET" in cells:
-        return OffsetLine(
-            cells["GROUP"],
-            (cells["TOPIC"], _partition("PARTITION", cells["PARTITION"])),
-            *_offsets(cells),
-            None,
-            group_type=STREAMS,
-        )
+        return OffsetLine(cells["GROUP"], _topic_partition(cells), *_offsets(cells), None, group_type=STREAMS)
     return GroupLine(
         cells["GROUP"],
         _group_type(cells),
         cells.get("PROTOCOL"),
         cells.get("STATE"),
-        _count("#MEMBERS", cells["#MEMBERS"], _MAX_INT) if "#MEMBERS" in cells else None,
+        _count("#MEMBERS", cells["#MEMBERS"], MAX_INT) if "#MEMBERS" in cells else None,
         topic=cells.get("TOPIC"),
         assignment_epoch=_optional("ASSIGNMENT-EPOCH", cells),
     )
@@ -204,7 +195,7 @@ _OF_SUBTOPOLOGY = re.compile(r"([^\s:]+):\[([0-9,]*)\];")
 
 
 def _optional(column: str, cells: dict[str, str]) -> int | None:
-    return number_of(column, cells[column], _MAX_INT) if column in cells else None
+    return number_of(column, cells[column], MAX_INT) if column in cells else None
 
 
 def _group_type(cells: dict[str, str]) -> str | None:
@@ -292,7 +283,7 @@ def _topic(text: str) -> Content:
         raise MalformedError("neither a topic (PartitionCount) nor a partition (Partition, Leader)")
     has_leader = partition[3] not in _NO_LEADER
     if has_leader:
-        _digits("Leader", partition[3], _MAX_INT)
+        _digits("Leader", partition[3], MAX_INT)
     number = _digits("Partition", partition[2], MAX_PARTITIONS - 1)
     return PartitionLine(_topic_name(partition[1]), number, has_leader)
 
@@ -303,7 +294,7 @@ def _end_offset(text: str) -> EndOffsetLine:
         raise MalformedError("expected topic:partition:offset")
     # Up to 1.1 several offsets with --offsets, the latest first; since 2.0 none if it is unknown.
     latest = match[3].partition(",")[0]
-    end = _digits("the offset", latest, _MAX_LONG) if latest else None
+    end = _digits("the offset", latest, MAX_LONG) if latest else None
     return EndOffsetLine(_topic_name(match[1]), _digits("the partition", match[2], MAX_PARTITIONS - 1), end)
 
 

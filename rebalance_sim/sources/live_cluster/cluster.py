@@ -10,7 +10,7 @@ import json
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +45,7 @@ from rebalance_sim.sources.assumptions import (
 )
 from rebalance_sim.sources.client_columns import client_columns
 from rebalance_sim.sources.consumer_groups import CLASSIC, SERVER, SERVER_DEFAULT, classic_by_id, server_protocols
-from rebalance_sim.sources.kafka_tools.capture import Capture, frame
+from rebalance_sim.sources.kafka_tools.capture import Capture, frame, frame_of
 from rebalance_sim.sources.kafka_tools.contents import ToolOutput, TopicPartition
 from rebalance_sim.sources.live_cluster.broker_release import SupportedVersions
 from rebalance_sim.sources.live_cluster.connection import NotConnectedError
@@ -59,9 +59,11 @@ from rebalance_sim.sources.live_cluster.librdkafka_properties import (
 from rebalance_sim.sources.live_cluster.requests import REQUEST_SECONDS, RequestFailure, answers
 from rebalance_sim.sources.live_cluster.share_groups import (
     OF_ANOTHER_TYPE,
+    OF_SHARE,
+    OF_STREAMS,
+    DescribeRequest,
     can_be_described,
-    describe_share_groups,
-    describe_streams_groups,
+    describe_groups,
 )
 from rebalance_sim.sources.sent_subscriptions import sent_columns
 from rebalance_sim.sources.streams.described_groups import ASSUMED_REPLICAS, member_rows, subtopology_rows
@@ -148,10 +150,7 @@ def _streams_tables(
     if not described:
         return {}
     rows = {STREAMS_MEMBERS: member_rows(described, cluster), SUBTOPOLOGIES: subtopology_rows(described, cluster)}
-    return {
-        table.name: frame(spark, table, (tuple(map(row.get, table.schema.names)) for row in of))
-        for table, of in rows.items()
-    }
+    return {table.name: frame_of(spark, table, of) for table, of in rows.items()}
 
 
 # --- Reading from the brokers ---
@@ -237,8 +236,10 @@ class _Reader:
         group_ids = self._group_ids()
         self._read_groups(group_ids)
         self._read_subscriptions(group_ids)
-        self._read_share_groups()
-        self._read_streams_groups()
+        content = self._content
+        # Of the other groups, share groups (KIP-932) and streams groups (KIP-1071).
+        content.share_problem = self._describe("share groups", OF_SHARE, content.share_groups)
+        content.streams_problem = self._describe("streams groups", OF_STREAMS, content.streams_groups)
         self._read_offsets()
         self._read_ends()
         return self._content
@@ -356,36 +357,18 @@ class _Reader:
             }
         self._report(f"subscriptions read: {len(self._content.subscriptions):,}")
 
-    def _read_share_groups(self) -> None:
-        """Describe those of the other groups that are share groups (KIP-932)."""
-        found = self._content.share_groups
-        asked = ("share groups", "ShareGroupDescribe", describe_share_groups, ShareGroup)
-        self._content.share_problem = self._describe(*asked, found)
-
-    def _read_streams_groups(self) -> None:
-        """Describe those of the other groups that are streams groups (KIP-1071)."""
-        found = self._content.streams_groups
-        asked = ("streams groups", "StreamsGroupDescribe", describe_streams_groups, DescribedStreamsGroup)
-        self._content.streams_problem = self._describe(*asked, found)
-
-    def _describe(
-        self,
-        what: str,
-        request: str,
-        describe: Callable[[Sequence[str], Mapping[str, Any]], Iterable[tuple[str, Any]]],
-        kind: type[Any],
-        found: dict[str, Any],
-    ) -> str | None:
-        """Move the groups of a kind from the other groups to ``found``; return why that is not possible."""
+    def _describe(self, what: str, request: DescribeRequest, found: dict[str, Any]) -> str | None:
+        """Move the groups of a type from the other groups to ``found``; return why that is not possible."""
         content, problem = self._content, None
         if not content.other_groups or not can_be_described(content.releases):
             return None
         try:
-            for group_id, answer in describe(content.other_groups, self._configuration):
-                if isinstance(answer, kind):
+            for group_id, answer in describe_groups(content.other_groups, self._configuration, request):
+                if not isinstance(answer, RequestFailure):
                     found[group_id] = answer
-                elif isinstance(answer, RequestFailure) and answer.name != OF_ANOTHER_TYPE:
-                    content.reject(ToolOutput.GROUPS, group_id, {"request": request, "group_id": group_id}, answer)
+                elif answer.name != OF_ANOTHER_TYPE:
+                    row = {"request": request.name, "group_id": group_id}
+                    content.reject(ToolOutput.GROUPS, group_id, row, answer)
         except NotConnectedError as failure:
             problem = without_secrets(str(failure), self._configuration)
         content.other_groups = [each for each in content.other_groups if each not in found]
@@ -416,7 +399,9 @@ class _Reader:
         wanted = {(topic, number) for each in self._content.offsets.values() for topic, number, _, _ in each.partitions}
         wanted = wanted.union(*(self._content.assigned(group_id) for group_id in self._content.groups))
         topics = self._content.topics.items()
-        wanted |= {(name, k) for name, topic in topics if _is_changelog(name) for k in range(len(topic.has_leader))}
+        # Those have the state of applications of Kafka Streams.
+        changelogs = [(name, topic) for name, topic in topics if name.endswith("-changelog")]
+        wanted |= {(name, number) for name, topic in changelogs for number in range(len(topic.has_leader))}
         asked = sorted(each for each in wanted if self._has_leader(each))
 
         def ask(batch: list[TopicPartition]) -> dict[TopicPartition, Any]:
@@ -438,11 +423,6 @@ class _Reader:
 
     def _progress(self, step: str, total: int) -> Callable[[int], None]:
         return lambda done: self._report(f"{step}: {done:,} of {total:,}")
-
-
-def _is_changelog(topic: str) -> bool:
-    """Return whether a topic has the state of an application of Kafka Streams, by its name."""
-    return topic.endswith("-changelog")
 
 
 def _topic(description: Any) -> _DescribedTopic:

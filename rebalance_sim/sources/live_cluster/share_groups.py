@@ -43,16 +43,21 @@ _Group = ShareGroup | DescribedStreamsGroup
 Answer = _Group | RequestFailure
 
 
-class _Request(NamedTuple):
+class DescribeRequest(NamedTuple):
     """A request that describes groups of a type."""
 
+    name: str
     key: int
     version: int
     decode: Callable[[bytes], Sequence[_Group]]
 
 
-_OF_SHARE = _Request(SHARE_GROUP_DESCRIBE, SHARE_GROUP_DESCRIBE_VERSION, share_group_describe_response)
-_OF_STREAMS = _Request(STREAMS_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE_VERSION, streams_group_describe_response)
+OF_SHARE = DescribeRequest(
+    "ShareGroupDescribe", SHARE_GROUP_DESCRIBE, SHARE_GROUP_DESCRIBE_VERSION, share_group_describe_response
+)
+OF_STREAMS = DescribeRequest(
+    "StreamsGroupDescribe", STREAMS_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE_VERSION, streams_group_describe_response
+)
 
 
 def can_be_described(releases: Sequence[str]) -> bool:
@@ -64,23 +69,14 @@ def can_be_described(releases: Sequence[str]) -> bool:
     return bool(releases) and all(tuple(map(int, each.split("."))) >= _FIRST_RELEASE for each in releases)
 
 
-def describe_share_groups(group_ids: Sequence[str], properties: Mapping[str, str]) -> Iterator[tuple[str, Answer]]:
-    """Return each group with what its coordinator answers about it as a share group, or with the error.
+def describe_groups(
+    group_ids: Sequence[str], properties: Mapping[str, str], request: DescribeRequest
+) -> Iterator[tuple[str, Answer]]:
+    """Return each group with what its coordinator answers about it as a group of the request's type, or with the error.
 
     ``properties`` are those of librdkafka. Errors that go away, such as a coordinator that moves, are retried. Raises
     NotConnectedError if no broker can be asked.
     """
-    return _describe(group_ids, properties, _OF_SHARE)
-
-
-def describe_streams_groups(group_ids: Sequence[str], properties: Mapping[str, str]) -> Iterator[tuple[str, Answer]]:
-    """Return each group with what its coordinator answers about it as a streams group; see describe_share_groups."""
-    return _describe(group_ids, properties, _OF_STREAMS)
-
-
-def _describe(
-    group_ids: Sequence[str], properties: Mapping[str, str], request: _Request
-) -> Iterator[tuple[str, Answer]]:
     for batch in batches(group_ids, _GROUPS_AT_ONCE):
         remaining = list(batch)
         for tries in range(1, _TRIES + 1):
@@ -97,7 +93,7 @@ def _goes_away(answer: Answer) -> bool:
     return isinstance(answer, RequestFailure) and answer.name in RETRIABLE
 
 
-def _described(group_ids: Sequence[str], properties: Mapping[str, str], request: _Request) -> dict[str, Answer]:
+def _described(group_ids: Sequence[str], properties: Mapping[str, str], request: DescribeRequest) -> dict[str, Answer]:
     answers: dict[str, Answer] = {}
     by_coordinator: defaultdict[_Address, list[str]] = defaultdict(list)
     question = find_coordinator_request(group_ids)

@@ -457,7 +457,8 @@ def _tables(decoded: DataFrame, topics: DataFrame | None, cluster: str) -> Offse
     used = decoded.where(F.col("status") == USED)
     rejects = [decoded.where(F.col("status") == REJECTED).select("group_id", F.lit(RECORD).alias("table"), "rejects")]
     rejects.append(used.select("group_id", F.lit(MEMBERS.name).alias("table"), "rejects"))
-    tables = [_rejects(each.select("group_id", "table", F.inline("rejects")), cluster) for each in rejects]
+    named_rejects = (each.select("group_id", "table", F.inline("rejects")) for each in rejects)
+    tables = [_fit(each, REJECTS.schema, cluster) for each in named_rejects]
     fitted = None if topics is None else fit_topics(topics)
     if fitted is None:
         named = _named_topics(used, cluster)
@@ -468,9 +469,9 @@ def _tables(decoded: DataFrame, topics: DataFrame | None, cluster: str) -> Offse
     joined = used.where(_is(RecordType.GROUP_METADATA)).select("group_id", "generations", F.inline("members"))
     classic = joined.transform(_with_earlier_generation)
     consumers, unnamed = _consumer_members(used, named, cluster)
-    tables.append(_rejects(unnamed, cluster))
+    tables.append(_fit(unnamed, REJECTS.schema, cluster))
     sharing, unnamed = _share_members(used, named, cluster)
-    tables.append(_rejects(unnamed, cluster))
+    tables.append(_fit(unnamed, REJECTS.schema, cluster))
     members = union([_fit(classic, MEMBERS.schema, cluster), consumers, sharing])
     records = _counts(decoded)
     return OffsetsTopic(
@@ -513,10 +514,6 @@ def _fit(rows: DataFrame, schema: StructType, cluster: str) -> DataFrame:
     values = {name: F.col(name) for name in rows.columns} | {"cluster": F.lit(cluster)}
     null = F.lit(None)
     return rows.select(*[values.get(of.name, null).cast(of.dataType).alias(of.name) for of in schema])
-
-
-def _rejects(rows: DataFrame, cluster: str) -> DataFrame:
-    return _fit(rows, REJECTS.schema, cluster)
 
 
 def _named_topics(used: DataFrame, cluster: str) -> DataFrame:

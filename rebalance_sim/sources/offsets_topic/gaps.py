@@ -93,7 +93,7 @@ def missing_offsets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         partitions = numbers(known.column("partition"))[blocks]
         offsets = numbers(known.column("block"))[blocks] * BLOCK + bits
         if len(known) < len(batch) or (present.sum(1) != numbers(known.column("records"))).any():
-            yield _doubled()
+            yield pa.RecordBatch.from_struct_array(rows_of(MISSING, {"doubled": pa.array([True])}))
         if len(offsets):
             yield _missing(partitions, offsets, needed[blocks, bits], last)
             last = (int(partitions[-1]), int(offsets[-1]))
@@ -123,10 +123,6 @@ def _missing(partitions: Ints, offsets: Ints, needed: Flags, last: tuple[int, in
     return pa.RecordBatch.from_struct_array(
         rows_of(MISSING, {name: pa.array(column) for name, column in columns.items()})
     )
-
-
-def _doubled() -> pa.RecordBatch:
-    return pa.RecordBatch.from_struct_array(rows_of(MISSING, {"doubled": pa.array([True])}))
 
 
 NO_GAPS = Gaps()

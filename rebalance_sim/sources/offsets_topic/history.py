@@ -93,7 +93,7 @@ def read_history(
     blocks = stage(records.transform(_by_block), "blocks")
     missing = map_batches(blocks.transform(_whole_blocks), missing_offsets, MISSING).toArrow()
     counts = blocks.transform(_counted).collect()
-    needed, rejects = records.where(NEEDED), _rejected_topics(topics)
+    needed, rejects = records.where(NEEDED), [] if topics is None else [rejected(fit_topics(topics), TOPICS)]
     in_log = records.transform(_with_commits)
     if pc.any(missing["doubled"]).as_py():
         by_position = _by_position(records)
@@ -308,7 +308,3 @@ def _names(topics: DataFrame | None, cluster: str) -> dict[str, str]:
         return {}
     named = usable(fit_topics(topics)).where("topic_id IS NOT NULL").where(F.col("cluster") == cluster)
     return {row["topic_id"][:22]: row["topic"] for row in named.select("topic_id", "topic").collect()}
-
-
-def _rejected_topics(topics: DataFrame | None) -> list[DataFrame]:
-    return [] if topics is None else [rejected(fit_topics(topics), TOPICS)]

@@ -6,7 +6,6 @@ nor assignments of members.
 """
 
 import base64
-import binascii
 import json
 import re
 from collections.abc import Iterator
@@ -194,8 +193,8 @@ def _group(data: dict[str, Any]) -> GroupMetadata:
     return GroupMetadata(
         _text(data, "protocolType"),
         _number(data, "generation", _INT32),
-        _nullable_text(data, "protocol"),
-        _nullable_text(data, "leader"),
+        _text(data, "protocol", None),
+        _text(data, "leader", None),
         members,
         None if timestamp == _NONE else timestamp,
     )
@@ -206,7 +205,7 @@ def _member(data: Any) -> GroupMember:
     rebalance_timeout = _number(data, "rebalanceTimeout", _INT32, _NONE)
     return GroupMember(
         _text(data, "memberId"),
-        _nullable_text(data, "groupInstanceId"),
+        _text(data, "groupInstanceId", None),
         _text(data, "clientId"),
         _text(data, "clientHost"),
         session_timeout if rebalance_timeout == _NONE else rebalance_timeout,
@@ -240,30 +239,21 @@ def _number(holder: Any, name: str, end: int, instead: Any = _MISSING) -> int:
     return number
 
 
-def _text(holder: Any, name: str, instead: Any = _MISSING) -> str:
-    text: str = _field(holder, name, str, instead)
-    return _encodable(name, text)
-
-
-def _nullable_text(holder: Any, name: str) -> str | None:
-    text: str | None = _field(holder, name, str, None)
-    return None if text is None else _encodable(name, text)
-
-
-def _encodable(name: str, text: str) -> str:
+def _text(holder: Any, name: str, instead: Any = _MISSING) -> Any:
+    """Return a text, or what is accepted instead."""
+    text = _field(holder, name, str, instead)
     try:
-        text.encode()
+        (text or "").encode()
     except UnicodeEncodeError as problem:
         raise _MalformedError(f"{name}: {text!r:.40} cannot be encoded as UTF-8") from problem
     return text
 
 
 def _bytes(holder: Any, name: str) -> bytes:
+    text = _text(holder, name)
     try:
-        return base64.b64decode(_text(holder, name), validate=True)
-    except (binascii.Error, ValueError) as problem:
-        if isinstance(problem, _MalformedError):
-            raise
+        return base64.b64decode(text, validate=True)
+    except ValueError as problem:
         raise _MalformedError(f"{name}: not base64: {problem}") from problem
 
 

@@ -48,8 +48,9 @@ def subtopology_rows(groups: Iterable[DescribedStreamsGroup], cluster: str) -> I
 def _tasks(assignment: TaskAssignment, prefix: str) -> dict[str, Any]:
     """Return the columns of tasks. Warm-up tasks restore like standby tasks; no release assigns them yet."""
     standby = (*assignment.standby, *assignment.warmup)
-    return {f"{prefix}active": _listed(assignment.active), f"{prefix}standby": _listed(standby)}
+    return {f"{prefix}active": task_rows(assignment.active), f"{prefix}standby": task_rows(standby)}
 
 
-def _listed(tasks: Tasks) -> list[dict[str, Any]]:
+def task_rows(tasks: Tasks) -> list[dict[str, Any]]:
+    """Return tasks as a list of a row."""
     return [{"subtopology": subtopology, "partition": partition} for subtopology, partition in tasks]

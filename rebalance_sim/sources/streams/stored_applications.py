@@ -3,19 +3,16 @@
 Their topologies are in no topic: they are inferred from these tasks.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from rebalance_sim.engine.spark.driver_rows import map_batches
-from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.kafka.group_kinds import STREAMS_PROTOCOL
 from rebalance_sim.kafka.streams.inferred_topology import InferredSubtopology, RebalancedMember, inferred_subtopologies
 from rebalance_sim.kafka.wire.consumer_protocol import TopicPartition, decode_assignment, decode_subscription
-from rebalance_sim.kafka.wire.offsets_topic import GroupMember, GroupMetadata, RecordType, decode_key, decode_value
+from rebalance_sim.kafka.wire.offsets_topic import GroupMember
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.kafka.wire.streams_protocol import (
     NO_REBALANCE,
@@ -25,11 +22,11 @@ from rebalance_sim.kafka.wire.streams_protocol import (
     decode_assignment_info,
     decode_subscription_info,
 )
+from rebalance_sim.sources.offsets_topic.last_records import CLASSIC_GROUPS, classic_group, last_values, tables_of
 from rebalance_sim.sources.offsets_topic.stored_members import as_json
 from rebalance_sim.tables import REJECTS, STREAMS_MEMBERS, SUBTOPOLOGIES, struct
 
 _ROW = struct({"member": STREAMS_MEMBERS.schema, "subtopology": SUBTOPOLOGIES.schema, "reject": REJECTS.schema})
-_GROUP_PREFIX = RecordType.GROUP_METADATA.to_bytes(2)
 _CONSUMERS = "consumer"
 ASSUMED_TOPOLOGY = (
     "the topology of {} is inferred from the tasks that members got in the last rebalance. A subtopology counts as "
@@ -42,28 +39,15 @@ def read_applications(records: DataFrame, cluster: str) -> tuple[DataFrame, Data
 
     Records have ``key``, ``value``, ``partition`` and ``offset``.
     """
-    of_groups = records.where(F.substring("key", 1, 2) == F.lit(_GROUP_PREFIX))
-    last = of_groups.groupBy("key").agg(F.max_by("value", F.struct("partition", "offset")).alias("value"))
-
-    def decoded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            pairs = zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True)
-            rows = [row for key, value in pairs for row in _rows(key, value, cluster)]
-            yield pa.RecordBatch.from_pylist(rows, pa.schema(list(arrow_type(_ROW))))
-
-    rows = map_batches(last.where("value IS NOT NULL"), decoded, _ROW).persist()
-    members, subtopologies, rejects = (rows.where(f"{name} IS NOT NULL").select(f"{name}.*") for name in _ROW.names)
+    rows = last_values(records, CLASSIC_GROUPS)
+    members, subtopologies, rejects = tables_of(rows, partial(_rows, cluster), _ROW)
     return members, subtopologies, rejects
 
 
-def _rows(key: bytes, value: bytes, cluster: str) -> Iterable[dict[str, Any]]:
+def _rows(cluster: str, key: bytes, value: bytes) -> Iterable[dict[str, Any]]:
     """Yield the members of a group, if it is an application, and its subtopologies; malformed members are rejects."""
-    try:
-        group_id, group = decode_key(key).group_id, decode_value(RecordType.GROUP_METADATA, value)
-    except SchemaError:
-        # Of which kind of group it is shows after it is decoded; fleet rejects it.
-        return
-    if not isinstance(group, GroupMetadata) or (group.protocol_type, group.protocol) != (_CONSUMERS, STREAMS_PROTOCOL):
+    group_id, group = classic_group(key, value) or ("", None)
+    if group is None or (group.protocol_type, group.protocol) != (_CONSUMERS, STREAMS_PROTOCOL):
         return
     is_probing = any(map(_waits_for_probing, group.members))
     read: list[RebalancedMember] = []

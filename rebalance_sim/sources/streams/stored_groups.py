@@ -1,6 +1,7 @@
 """Read streams groups (KIP-1071) from ``__consumer_offsets``: topologies, members, their targets and present tasks."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -8,7 +9,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.spark.driver_rows import map_batches
-from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.kafka.wire.offsets_topic import Key, RecordType, decode_key, decode_value
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.kafka.wire.streams_records import (
@@ -19,6 +19,7 @@ from rebalance_sim.kafka.wire.streams_records import (
     StreamsGroupTopology,
     TaskIds,
 )
+from rebalance_sim.sources.offsets_topic.last_records import last_values, tables_of
 from rebalance_sim.sources.offsets_topic.stored_members import as_json, in_hex
 from rebalance_sim.tables import BINARY, REJECTS, STREAMS_MEMBERS, STRING, SUBTOPOLOGIES, struct, structs
 
@@ -39,18 +40,9 @@ def read_streams_groups(records: DataFrame, cluster: str) -> tuple[DataFrame, Da
 
     The last record of each key counts. The subtopologies' numbers of tasks follow from the topics that they read.
     """
-    of_type = F.substring("key", 1, 2).isin(*(F.lit(each.to_bytes(2)) for each in _TYPES))
-    last = records.where(of_type).groupBy("key").agg(F.max_by("value", F.struct("partition", "offset")).alias("value"))
-    named = map_batches(last.where("value IS NOT NULL"), _with_group, _OF_GROUP)
+    named = map_batches(last_values(records, _TYPES), _with_group, _OF_GROUP)
     groups = named.groupBy("group_id").agg(F.collect_list(F.struct("key", "value")).cast(_RECORDS).alias("records"))
-
-    def decoded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            rows = [row for group in batch.to_pylist() for row in _rows(group["group_id"], group["records"], cluster)]
-            yield pa.RecordBatch.from_pylist(rows, pa.schema(list(arrow_type(_ROW))))
-
-    rows = map_batches(groups, decoded, _ROW).persist()
-    members, subtopologies, rejects = (rows.where(f"{name} IS NOT NULL").select(f"{name}.*") for name in _ROW.names)
+    members, subtopologies, rejects = tables_of(groups, partial(_rows, cluster), _ROW)
     return members, subtopologies, rejects
 
 
@@ -68,7 +60,7 @@ def _group_id(key: bytes) -> str:
         return ""
 
 
-def _rows(group_id: str, records: Iterable[dict[str, bytes]], cluster: str) -> Iterator[dict[str, Any]]:
+def _rows(cluster: str, group_id: str, records: Iterable[dict[str, bytes]]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a group; records that cannot be decoded are rejects."""
     values: list[tuple[Key, Any]] = []
     for record in records:
@@ -84,20 +76,16 @@ def _rows(group_id: str, records: Iterable[dict[str, bytes]], cluster: str) -> I
     standbys = next((_standbys(value) for _, value in of_type[StreamsGroupMetadata]), None)
     for _, topology in of_type[StreamsGroupTopology]:
         for subtopology in topology.subtopologies:
-            yield {
-                "subtopology": of_group
-                | {
-                    "subtopology": subtopology.subtopology_id,
-                    "topics": [
-                        *subtopology.source_topics,
-                        *(topic.name for topic in subtopology.repartition_source_topics),
-                    ],
-                    "topic_patterns": list(subtopology.source_topic_regex),
-                    "stateful": bool(subtopology.state_changelog_topics),
-                    "standby_replicas": standbys,
-                    "changelogs": [topic.name for topic in subtopology.state_changelog_topics],
-                }
+            repartitioned = (topic.name for topic in subtopology.repartition_source_topics)
+            row = {
+                "subtopology": subtopology.subtopology_id,
+                "topics": [*subtopology.source_topics, *repartitioned],
+                "topic_patterns": list(subtopology.source_topic_regex),
+                "stateful": bool(subtopology.state_changelog_topics),
+                "standby_replicas": standbys,
+                "changelogs": [topic.name for topic in subtopology.state_changelog_topics],
             }
+            yield {"subtopology": of_group | row}
     targets = {key.member_id: value for key, value in of_type[StreamsGroupTargetAssignmentMember]}
     current = {key.member_id: value for key, value in of_type[StreamsGroupCurrentMemberAssignment]}
     for key, member in of_type[StreamsGroupMemberMetadata]:

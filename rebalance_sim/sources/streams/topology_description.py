@@ -60,7 +60,8 @@ def subtopologies(group_id: str, text: str) -> Iterator[dict[str, Any]]:
     """
     parts, sinks = _parts(text)
     for part in parts:
-        topics = [f"{group_id}-{name}" if _is_internal(name, sinks) else name for name in part.topics]
+        internal = {name for name in part.topics if name.endswith(_REPARTITION) and name in sinks}
+        topics = [f"{group_id}-{name}" if name in internal else name for name in part.topics]
         yield {
             "subtopology": part.number,
             "topics": topics,
@@ -68,10 +69,6 @@ def subtopologies(group_id: str, text: str) -> Iterator[dict[str, Any]]:
             "stateful": bool(part.stores),
             "changelogs": [f"{group_id}-{store}-changelog" for store in dict.fromkeys(part.stores)],
         }
-
-
-def _is_internal(topic: str, sinks: set[str]) -> bool:
-    return topic.endswith(_REPARTITION) and topic in sinks
 
 
 def _parts(text: str) -> tuple[list[_Part], set[str]]:

@@ -86,11 +86,6 @@ TOPICS = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), TOPICS.values(), ids=TOPICS)
-def test_topics(text: str, expected: Content) -> None:
-    assert only(text) == expected
-
-
 # --- kafka-consumer-groups --describe --offsets ---
 
 OFFSETS_1_0 = (
@@ -136,11 +131,6 @@ OFFSETS = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), OFFSETS.values(), ids=OFFSETS)
-def test_offsets(text: str, expected: Content) -> None:
-    assert only(text) == expected
-
-
 # --- kafka-consumer-groups --describe --state ---
 
 STATES = {
@@ -164,11 +154,6 @@ STATES = {
         StateLine("backfill", "range", "Reconciling", 2, is_kip848=True),
     ),
 }
-
-
-@pytest.mark.parametrize(("text", "expected"), STATES.values(), ids=STATES)
-def test_state(text: str, expected: Content) -> None:
-    assert only(text) == expected
 
 
 # --- kafka-consumer-groups --describe --members ---
@@ -197,11 +182,6 @@ MEMBERS = {
         member(partitions=2),
     ),
 }
-
-
-@pytest.mark.parametrize(("text", "expected"), MEMBERS.values(), ids=MEMBERS)
-def test_members(text: str, expected: Content) -> None:
-    assert only(text) == expected
 
 
 # --- the other kinds ---
@@ -249,8 +229,11 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), OTHERS.values(), ids=OTHERS)
-def test_others(text: str, expected: Content) -> None:
+LINES = [*TOPICS.items(), *OFFSETS.items(), *STATES.items(), *MEMBERS.items(), *OTHERS.items()]
+
+
+@pytest.mark.parametrize(("text", "expected"), [line for _, line in LINES], ids=[layout for layout, _ in LINES])
+def test_lines(text: str, expected: Content) -> None:
     assert only(text) == expected
 
 

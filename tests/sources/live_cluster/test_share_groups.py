@@ -15,11 +15,7 @@ from rebalance_sim.kafka.wire.streams_group_describe import STREAMS_GROUP_DESCRI
 from rebalance_sim.sources.live_cluster import share_groups
 from rebalance_sim.sources.live_cluster.connection import Connection, NotConnectedError, Scram, tls_context
 from rebalance_sim.sources.live_cluster.requests import RequestFailure
-from rebalance_sim.sources.live_cluster.share_groups import (
-    OF_ANOTHER_TYPE,
-    describe_share_groups,
-    describe_streams_groups,
-)
+from rebalance_sim.sources.live_cluster.share_groups import OF_ANOTHER_TYPE, OF_SHARE, OF_STREAMS, describe_groups
 from tests.support.share_group_answers import COORDINATORS, DESCRIBED
 from tests.support.streams_group_answers import DESCRIBED as STREAMS_DESCRIBED
 
@@ -92,7 +88,7 @@ def test_without_a_broker_nothing_is_described() -> None:
     with socket.create_server((HOST, 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(NotConnectedError, match=f"cannot connect to {HOST}:{port}"):
-        list(describe_share_groups(["queue"], {"bootstrap.servers": f"{HOST}:{port}"}))
+        list(describe_groups(["queue"], {"bootstrap.servers": f"{HOST}:{port}"}, OF_SHARE))
 
 
 def test_streams_groups_are_described_by_their_own_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +107,7 @@ def test_streams_groups_are_described_by_their_own_request(monkeypatch: pytest.M
             return {FIND_COORDINATOR: COORDINATORS, STREAMS_GROUP_DESCRIBE: STREAMS_DESCRIBED}[api_key]
 
     monkeypatch.setattr(share_groups, "Connection", Answering)
-    found = dict(describe_streams_groups(["pricing"], {"bootstrap.servers": f"{HOST}:1"}))
+    found = dict(describe_groups(["pricing"], {"bootstrap.servers": f"{HOST}:1"}, OF_STREAMS))
     assert asked == [FIND_COORDINATOR, STREAMS_GROUP_DESCRIBE]
     assert isinstance(found["pricing"], DescribedStreamsGroup)
     assert isinstance(found["gone"], RequestFailure)
