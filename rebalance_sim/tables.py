@@ -78,6 +78,8 @@ class Table:
         return [column.name for column in self.columns]
 
 
+# A column with a long description takes two lines here; formatted, it would take five or more.
+# fmt: off
 _CLUSTER = Column("cluster", STRING, "cluster that the topic or group belongs to", default=DEFAULT_CLUSTER)
 _OF_GROUP = (_CLUSTER, Column("group_id", STRING, "group.id", required=True))
 _OF_STRATEGY = (*_OF_GROUP, Column("strategy", STRING, "assignor"))
@@ -93,11 +95,8 @@ _SIZE = (
 _ELECTED = Column("elected", STRING, "elected protocol, or the coordinator's assignor for a consumer-protocol group")
 _FAILED = Column("failed", INT, "consumers stopped by a fatal Kafka error")
 _EVICTED = Column("evicted", INT, "members the coordinator removes because their session or rebalance timeout expires")
-_EPOCHS = Column(
-    "epochs",
-    INT,
-    "how many of them are epochs of a share group or streams group, in which no member waits for all others; else null",
-)
+_EPOCHS = Column("epochs", INT, "how many of them are epochs of a share group or streams group, in which no member "
+                 "waits for all others; else null")
 _REBALANCE = Column("rebalance", INT, "number of the rebalance, from 1")
 _P99 = "99th percentile, by nearest rank, of the"
 """As ``rebalance_sim.engine.tables.percentiles`` defines it."""
@@ -111,19 +110,12 @@ TOPICS = Table(
         _CLUSTER,
         Column("topic", STRING, "topic name", required=True),
         Column("partitions", INT, f"number of partitions, 0 to {MAX_PARTITIONS:,}", required=True),
-        Column(
-            "topic_id",
-            STRING,
-            "topic id as Kafka prints it (base64url), used by server-uniform and share-simple; if null or the zero id, "
-            "a MurmurHash3 of the name is used instead",
-        ),
+        Column("topic_id", STRING, "topic id as Kafka prints it (base64url), used by server-uniform and share-simple; "
+               "if null or the zero id, a MurmurHash3 of the name is used instead"),
         Column("unavailable", ArrayType(INT), "partitions without a leader"),
         Column("racks", ArrayType(STRINGS), "racks of the replicas: one list per partition"),
-        Column(
-            "end_offsets",
-            ArrayType(LONG),
-            "log end offsets, by partition; of changelog topics of Kafka Streams, how much state there is to restore",
-        ),
+        Column("end_offsets", ArrayType(LONG), "log end offsets, by partition; of changelog topics of Kafka Streams, "
+               "how much state there is to restore"),
     ),
 )
 
@@ -142,81 +134,41 @@ MEMBERS = Table(
         Column("client_id", STRING, "client.id"),
         Column("host", STRING, "address the client connects from"),
         Column("rack", STRING, "client.rack"),
-        Column(
-            "protocol_type",
-            STRING,
-            "protocol type, the same for all members of a group; `share` for a share group",
-            default=DEFAULT_PROTOCOL_TYPE,
-        ),
-        Column(
-            "protocols",
-            STRINGS,
-            "assignors the member offers, most preferred first; in a share group `share-simple` alone",
-            required=True,
-        ),
+        Column("protocol_type", STRING, "protocol type, the same for all members of a group; `share` for a share "
+               "group", default=DEFAULT_PROTOCOL_TYPE),
+        Column("protocols", STRINGS, "assignors the member offers, most preferred first; in a share group "
+               "`share-simple` alone", required=True),
         Column("subscription", STRINGS, "topics the member subscribes to", required=True),
-        Column(
-            "subscribed_regex",
-            STRING,
-            "regular expression the member subscribes with, matched by the brokers (KIP-848); null if it has none. "
-            "`subscription` lists the matching topics",
-        ),
-        Column(
-            "owned",
-            TOPIC_PARTITIONS,
-            "partitions the member owns when it joins; in a share group its target assignment, in the order of the "
-            "coordinator's record",
-        ),
+        Column("subscribed_regex", STRING, "regular expression the member subscribes with, matched by the brokers "
+               "(KIP-848); null if it has none. `subscription` lists the matching topics"),
+        Column("owned", TOPIC_PARTITIONS, "partitions the member owns when it joins; in a share group its target "
+               "assignment, in the order of the coordinator's record"),
         Column("generation", INT, "generation in which the member received `owned`; null if unknown"),
         Column("user_data", BINARY, "user data of the member's subscription, for custom assignors"),
         Column("join_order", LONG, "position in the join order: the lowest leads; ties and nulls sort by member_id"),
         Column("session_timeout_ms", INT, "session.timeout.ms; null for the default"),
         Column("rebalance_timeout_ms", INT, "max.poll.interval.ms; null for the default"),
-        Column(
-            "client_library",
-            STRING,
-            "client library; null if unknown: then Java is assumed. Several possible libraries are separated by `;`, "
-            "the most likely first",
-        ),
+        Column("client_library", STRING, "client library; null if unknown: then Java is assumed. Several possible "
+               "libraries are separated by `;`, the most likely first"),
         Column("client_version", STRING, "release of the client library; null if it is unknown"),
-        Column(
-            "client_evidence",
-            STRING,
-            "evidence for the client library: client id, member id, protocol NAME, protocol type NAME or subscription "
-            "bytes, or the file that names it, consumers.csv or clients file; null if the library is unknown and Java "
-            "is assumed",
-        ),
+        Column("client_evidence", STRING, "evidence for the client library: client id, member id, protocol NAME, "
+               "protocol type NAME or subscription bytes, or the file that names it, consumers.csv or clients file; "
+               "null if the library is unknown and Java is assumed"),
         Column("group_state", STRING, "state of the group when it was read, by Kafka's name; null if unknown"),
         Column("generation_at_ms", LONG, "time at which the members of `generation` had joined; null if unknown"),
-        Column(
-            "earlier_generation", INT, "first generation known to be in the hour before `generation`; null if none"
-        ),
+        Column("earlier_generation", INT, "first generation known to be in the hour before `generation`; null if none"),
         Column("earlier_generation_at_ms", LONG, "time at which the members of `earlier_generation` had joined"),
-        Column(
-            "protocols_assumed",
-            STRING,
-            "source of an assumed list of `protocols`, such as the elected protocol or the library's default; null if "
-            "the member is known to offer them",
-        ),
+        Column("protocols_assumed", STRING, "source of an assumed list of `protocols`, such as the elected protocol or "
+               "the library's default; null if the member is known to offer them"),
         Column("team", STRING, "team that owns the member, shown by an audit; null if unknown"),
-        Column(
-            "weight",
-            INT,
-            "how much the member's group matters: of findings with the same harm and severity, an audit ranks those of "
-            "groups with a higher weight first; null for 1",
-        ),
-        Column(
-            "start_ms",
-            INT,
-            "milliseconds from the start of the member's process to its first poll; null for the scenario's value",
-        ),
-        Column(
-            "revoke_ms",
-            INT,
-            "milliseconds the application takes when partitions are revoked; null for the scenario's value",
-        ),
+        Column("weight", INT, "how much the member's group matters: of findings with the same harm and severity, an "
+               "audit ranks those of groups with a higher weight first; null for 1"),
+        Column("start_ms", INT, "milliseconds from the start of the member's process to its first poll; null for the "
+               "scenario's value"),
+        Column("revoke_ms", INT, "milliseconds the application takes when partitions are revoked; null for the "
+               "scenario's value"),
     ),
-)  # fmt: skip
+)
 
 CLUSTERS = Table(
     "clusters",
@@ -224,25 +176,13 @@ CLUSTERS = Table(
     (
         Column("cluster", STRING, "name of the cluster", default=DEFAULT_CLUSTER),
         Column("broker_version", STRING, "Kafka release of the brokers; null for --kafka-version"),
-        Column(
-            "scala_version",
-            STRING,
-            "Scala version of the brokers' build, which decides ties of elections before 4.0; null for the build that "
-            "Kafka recommended for the release",
-        ),
-        Column(
-            "client_version",
-            STRING,
-            "Kafka release of the Java clients whose client_version is null; null for --client-version, or else "
-            "broker_version",
-        ),
+        Column("scala_version", STRING, "Scala version of the brokers' build, which decides ties of elections before "
+               "4.0; null for the build that Kafka recommended for the release"),
+        Column("client_version", STRING, "Kafka release of the Java clients whose client_version is null; null for "
+               "--client-version, or else broker_version"),
         Column("offsets_partitions", INT, "offsets.topic.num.partitions; null for --offsets-partitions"),
-        Column(
-            "migration_policy",
-            STRING,
-            "group.consumer.migration.policy of the brokers, for an audit: bidirectional (also if null), upgrade, "
-            "downgrade or disabled",
-        ),
+        Column("migration_policy", STRING, "group.consumer.migration.policy of the brokers, for an audit: "
+               "bidirectional (also if null), upgrade, downgrade or disabled"),
     ),
 )
 
@@ -267,11 +207,8 @@ LISTED_GROUPS = Table(
     (
         *_OF_GROUP,
         Column("type", STRING, "`classic`, `consumer`, `share` or `streams`; null if unknown"),
-        Column(
-            "protocol_type",
-            STRING,
-            "protocol type, such as `connect`; empty for a classic group that never had members; null if unknown",
-        ),
+        Column("protocol_type", STRING, "protocol type, such as `connect`; empty for a classic group that never had "
+               "members; null if unknown"),
         Column("state", STRING, "state of the group; null if unknown"),
         Column("members", INT, "number of members; null if unknown"),
     ),
@@ -289,9 +226,8 @@ _ORDER = (
     Column("timestamp_ms", LONG, "time of the send; null counts as 0"),
     Column("seq", LONG, "position in the producer's send order; if null, timestamp_ms; ties sort by content"),
 )
-_ACTUAL_PARTITION = Column(
-    "actual_partition", INT, "partition the record was read from; null if it was not read from a topic"
-)
+_ACTUAL_PARTITION = Column("actual_partition", INT, "partition the record was read from; null if it was not read from "
+                           "a topic")
 
 RECORDS = Table(
     "records",
@@ -310,11 +246,8 @@ KEYS = Table(
     ),
 )
 
-_REJECTED_MEMBERS = Column(
-    "rejected_members",
-    INT,
-    "rows of the group in members that cannot be used (see rejects): the prediction leaves them out",
-)
+_REJECTED_MEMBERS = Column("rejected_members", INT, "rows of the group in members that cannot be used (see rejects): "
+                           "the prediction leaves them out")
 REFUSED_MEMBERS = structs({"member_id": STRING, "error": STRING})
 
 CLASSIC, CONSUMER = "classic", "consumer"
@@ -325,56 +258,32 @@ ELECTIONS = Table(
     "One row per group: the protocol a classic group elects, or the assignor a consumer-protocol group (KIP-848) uses.",
     (
         *_OF_GROUP,
-        Column(
-            "type",
-            STRING,
-            "`classic`, `consumer` if a member uses group.protocol=consumer (KIP-848), or `share` (KIP-932): the "
-            "coordinator assigns groups of the last two types",
-        ),
+        Column("type", STRING, "`classic`, `consumer` if a member uses group.protocol=consumer (KIP-848), or `share` "
+               "(KIP-932): the coordinator assigns groups of the last two types"),
         Column("members", INT, "members the coordinator accepts"),
-        Column(
-            "protocol",
-            STRING,
-            "elected protocol; consumer: the server-side assignor most members prefer; share: its only assignor",
-        ),
-        Column(
-            "candidates",
-            STRINGS,
-            "protocols every member supports, in the leader's order; consumer: assignors at least one member prefers",
-        ),
+        Column("protocol", STRING, "elected protocol; consumer: the server-side assignor most members prefer; share: "
+               "its only assignor"),
+        Column("candidates", STRINGS, "protocols every member supports, in the leader's order; consumer: assignors at "
+               "least one member prefers"),
         Column("votes", MapType(STRING, INT), "votes per candidate, without zeros; consumer: members preferring each"),
-        Column(
-            "tie",
-            BOOLEAN,
-            "several candidates have the most votes, so that hash order decides and another Kafka version may elect "
-            "another protocol; consumer: several assignors are preferred equally and uniform is used",
-        ),
+        Column("tie", BOOLEAN, "several candidates have the most votes, so that hash order decides and another Kafka "
+               "version may elect another protocol; consumer: several assignors are preferred equally and uniform is "
+               "used"),
         Column("leader_id", STRING, "member that computes the assignment: the first to join; consumer and share: null"),
         Column("coordinator_partition", INT, "partition of __consumer_offsets whose leader coordinates the group"),
         Column("refused", REFUSED_MEMBERS, "members the coordinator refuses, in join order, with the error it returns"),
         _REJECTED_MEMBERS,
         Column("error", STRING, "why no protocol is elected; null if one is"),
-        Column(
-            "other_builds",
-            MapType(STRING, STRING),
-            "if a tie depends on the brokers' build, which is unknown: what other builds elect, by Scala version; null "
-            "otherwise",
-        ),
+        Column("other_builds", MapType(STRING, STRING), "if a tie depends on the brokers' build, which is unknown: "
+               "what other builds elect, by Scala version; null otherwise"),
     ),
 )
 
-_ALTERNATIVES = Column(
-    "alternatives",
-    STRINGS,
-    "assignors that the leader may run instead, if its client_library names several libraries, and that assign "
-    "differently; null if none does",
-)
+_ALTERNATIVES = Column("alternatives", STRINGS, "assignors that the leader may run instead, if its client_library "
+                       "names several libraries, and that assign differently; null if none does")
 _MEMBER = Column("member_id", STRING, "member id")
-_PARTITIONS = Column(
-    "partitions",
-    TOPIC_PARTITIONS,
-    "assigned partitions in the order Kafka's assignor returns; server-* and share-simple: sorted",
-)
+_PARTITIONS = Column("partitions", TOPIC_PARTITIONS, "assigned partitions in the order Kafka's assignor returns; "
+                     "server-* and share-simple: sorted")
 
 ASSIGNMENTS = Table(
     "assignments",
@@ -422,60 +331,38 @@ BALANCE = Table(
         Column("stddev", DOUBLE, "standard deviation of partitions per member"),
         Column("topic_spread", INT, "for the most imbalanced topic: most minus fewest partitions per subscriber"),
         Column("idle_members", INT, "members without partitions"),
-        Column(
-            "moved",
-            INT,
-            "partitions assigned to a member other than their previous owner; share-simple: times that a member gets a "
-            "partition that only others had",
-        ),
-        Column(
-            "kept",
-            INT,
-            "partitions that stay with their previous owner; share-simple: times that a member keeps a partition",
-        ),
+        Column("moved", INT, "partitions assigned to a member other than their previous owner; share-simple: times "
+               "that a member gets a partition that only others had"),
+        Column("kept", INT, "partitions that stay with their previous owner; share-simple: times that a member keeps a "
+               "partition"),
         Column("unassigned", INT, "partitions assigned to no member"),
-        Column(
-            "assigned_twice",
-            INT,
-            "partitions assigned more than once (a bug of Kafka's assignor, reproduced); share-simple: 0",
-        ),
+        Column("assigned_twice", INT, "partitions assigned more than once (a bug of Kafka's assignor, reproduced); "
+               "share-simple: 0"),
         Column("min_sharing", INT, "share-simple: fewest members that share a partition; null for other strategies"),
         Column("max_sharing", INT, "share-simple: most members that share a partition; null for other strategies"),
-        Column(
-            "not_subscribed", INT, "partitions assigned to a member not subscribed to the topic (a bug, reproduced)"
-        ),
+        Column("not_subscribed", INT, "partitions assigned to a member not subscribed to the topic (a bug, "
+               "reproduced)"),
         Column("nonexistent", INT, "partitions assigned although the topic has no such partition (a bug, reproduced)"),
         Column("unconsumed", INT, "subscribed partitions assigned to no subscriber of their topic"),
-        Column(
-            "first_unconsumed",
-            ArrayType(struct({"topic": STRING, "partition": INT, "member_id": STRING})),
-            f"up to {NAMED} unconsumed partitions, by topic, with a member that is assigned the partition without "
-            "subscribing to its topic; null if there are none",
-        ),
+        Column("first_unconsumed", ArrayType(struct({"topic": STRING, "partition": INT, "member_id": STRING})), "up to "
+               f"{NAMED} unconsumed partitions, by topic, with a member that is assigned the partition without "
+               "subscribing to its topic; null if there are none"),
         Column(
             "whole_topics",
             ArrayType(struct({"topic": STRING, "partitions": INT, "subscribers": INT, "member_id": STRING})),
             f"up to {NAMED} topics with several partitions and several subscribers, one of which has all partitions; "
             "the topics whose owner exceeds its share most come first; null if there are none",
         ),
-        Column(
-            "co_partitioned_topics",
-            INT,
-            "co-partitioned topics: another topic has the same number of partitions, and every pair of partitions with "
-            "the same number is on one member, over at least two members. `range` assigns topics with the same "
-            "subscribers so",
-        ),
+        Column("co_partitioned_topics", INT, "co-partitioned topics: another topic has the same number of partitions, "
+               "and every pair of partitions with the same number is on one member, over at least two members. `range` "
+               "assigns topics with the same subscribers so"),
         Column("rebalances", INT, "rebalances until no member requests another"),
         Column("revoked", INT, "partitions revoked on the way; eager members revoke everything they own"),
         _REJECTED_MEMBERS,
         _ALTERNATIVES,
         Column("error", STRING, "why the group has no assignment; null if it has one"),
-        Column(
-            "bounds",
-            struct(BOUNDS),
-            "bounds of the assignment if the leader's library assigns the group in a way that cannot be predicted; "
-            "null otherwise",
-        ),
+        Column("bounds", struct(BOUNDS), "bounds of the assignment if the leader's library assigns the group in a way "
+               "that cannot be predicted; null otherwise"),
     ),
 )
 
@@ -508,9 +395,8 @@ MEMBER_LAG = Table(
         Column("lag", LONG, "lag of its partitions: log end offset minus committed offset; null if all are unknown"),
         Column("share", DOUBLE, "share of the group's lag, 0 to 1; null if the group's lag is 0 or unknown"),
         Column("max_partition_lag", LONG, "largest lag of one partition; null if it has no lag"),
-        Column(
-            "max_lag_partition", TOPIC_PARTITIONS.elementType, "partition with the largest lag; null if none has any"
-        ),
+        Column("max_lag_partition", TOPIC_PARTITIONS.elementType, "partition with the largest lag; null if none has "
+               "any"),
     ),
 )
 
@@ -528,17 +414,10 @@ TOPIC_LAG = Table(
         Column("max_partition_lag", LONG, "largest lag of one partition; null if all are unknown"),
         Column("max_lag_partition", INT, "first partition with the largest lag; null if none has any"),
         Column("max_lag_committed_at_ms", LONG, "commit timestamp of max_lag_partition; null if unknown"),
-        Column(
-            "negative_partitions",
-            INT,
-            "partitions whose committed offset is above the log end offset, counted as no lag: as after the topic "
-            "was created again, or lost records",
-        ),
-        Column(
-            "max_negative",
-            LONG,
-            "largest difference between a committed offset and the log end below it; null if there are none",
-        ),
+        Column("negative_partitions", INT, "partitions whose committed offset is above the log end offset, counted as "
+               "no lag: as after the topic was created again, or lost records"),
+        Column("max_negative", LONG, "largest difference between a committed offset and the log end below it; null if "
+               "there are none"),
         Column("max_negative_partition", INT, "first partition with this difference; null if there are none"),
     ),
 )
@@ -551,13 +430,10 @@ EXPIRING_OFFSETS = Table(
         _TOPIC,
         _PARTITION,
         Column("committed_at_ms", LONG, "commit timestamp; null if unknown"),
-        Column(
-            "expires_at_ms",
-            LONG,
-            "earliest time at which the coordinator may delete the offset; null if no commit timestamp is known. The "
-            "retention of a group without members starts when it becomes empty, which is unknown; its latest commit is "
-            "used instead. The retention of a group that never had members starts with each commit",
-        ),
+        Column("expires_at_ms", LONG, "earliest time at which the coordinator may delete the offset; null if no commit "
+               "timestamp is known. The retention of a group without members starts when it becomes empty, which is "
+               "unknown; its latest commit is used instead. The retention of a group that never had members starts "
+               "with each commit"),
         Column("reason", STRING, "why the offset expires, and when its retention starts"),
     ),
 )
@@ -573,12 +449,8 @@ LAG_BALANCE = Table(
         Column("partitions", INT, "partitions that are assigned or have a committed offset"),
         _LAG_PARTITIONS,
         _UNKNOWN_PARTITIONS,
-        Column(
-            "negative_partitions",
-            INT,
-            "partitions whose committed offset is above the log end offset. Kafka's tools print a negative lag; here "
-            "it counts as 0",
-        ),
+        Column("negative_partitions", INT, "partitions whose committed offset is above the log end offset. Kafka's "
+               "tools print a negative lag; here it counts as 0"),
         Column("lag", LONG, "lag of all partitions; null if all are unknown"),
         Column("unassigned_lag", LONG, "lag of partitions assigned to no member"),
         Column("max_partition_lag", LONG, "largest lag of an assigned partition"),
@@ -588,18 +460,12 @@ LAG_BALANCE = Table(
         Column("mean_lag", DOUBLE, "mean lag per member"),
         Column("p99_lag", LONG, f"{_P99} lag per member; the maximum is max_lag"),
         Column("imbalance", DOUBLE, "max_lag / mean_lag: 1 is balanced; null if no member has lag"),
-        Column(
-            "max_lag_bound",
-            LONG,
-            "lower bound of max_lag over all assignments of these partitions to subscribers; may not be reachable",
-        ),
+        Column("max_lag_bound", LONG, "lower bound of max_lag over all assignments of these partitions to subscribers; "
+               "may not be reachable"),
         Column("excess_lag", LONG, "max_lag - max_lag_bound: the most that another assignment could save"),
         Column("moved_lag", LONG, "lag of partitions that change owner; null if owned_max_lag is"),
-        Column(
-            "owned_max_lag",
-            LONG,
-            "largest lag of a member before the rebalance; null if members owned nothing or the lag is unknown",
-        ),
+        Column("owned_max_lag", LONG, "largest lag of a member before the rebalance; null if members owned nothing or "
+               "the lag is unknown"),
     ),
 )
 
@@ -627,12 +493,9 @@ COMPARISON = Table(
         *_SIZE,
         _ELECTED,
         Column("optimum", struct(BEST_FIGURES), "see table optimum"),
-        Column(
-            "strategies",
-            MapType(STRING, struct(FIGURES)),
-            "per assignor: the figures of balance, and how far max, stddev and moved exceed the optimum (`excess_*`; "
-            "null unless every partition is assigned to exactly one member subscribed to its topic)",
-        ),
+        Column("strategies", MapType(STRING, struct(FIGURES)), "per assignor: the figures of balance, and how far max, "
+               "stddev and moved exceed the optimum (`excess_*`; null unless every partition is assigned to exactly "
+               "one member subscribed to its topic)"),
         _REJECTED_MEMBERS,
     ),
 )
@@ -651,11 +514,8 @@ DISTRIBUTIONS = Table(
         Column("min", DOUBLE, "minimum"),
         Column("p50", DOUBLE, "median, by nearest rank"),
         Column("p90", DOUBLE, "90th percentile, by nearest rank"),
-        Column(
-            "p99",
-            DOUBLE,
-            "99th percentile, by nearest rank: the smallest value that at least 99 % of the groups do not exceed",
-        ),
+        Column("p99", DOUBLE, "99th percentile, by nearest rank: the smallest value that at least 99 % of the groups "
+               "do not exceed"),
         Column("max", DOUBLE, "maximum"),
     ),
 )
@@ -725,9 +585,8 @@ PARTITION_GROWTH = Table(
         Column("bytes_moved", LONG, "of these, bytes that go to another partition"),
         Column("bytes_moved_share", DOUBLE, "share of the bytes, 0 to 1; null if there are none"),
         Column("records_out_of_range", LONG, "records whose explicit partition would not exist"),
-        Column(
-            "imbalance", DOUBLE, "largest imbalance of a partition, of records placed by their key or the application"
-        ),
+        Column("imbalance", DOUBLE, "largest imbalance of a partition, of records placed by their key or the "
+               "application"),
         Column("imbalance_after", DOUBLE, "imbalance with the new number of partitions"),
     ),
 )
@@ -761,11 +620,8 @@ CLIENT_AGREEMENT = Table(
         Column("records", LONG, "records with these keys"),
         Column("records_agreed", LONG, "of these, records whose key both send to the same partition"),
         Column("records_agreed_share", DOUBLE, "share of the records, 0 to 1"),
-        Column(
-            "examples",
-            _AGREEMENT_EXAMPLES,
-            "keys placed differently, most records first, with both partitions; null if the key decides none",
-        ),
+        Column("examples", _AGREEMENT_EXAMPLES, "keys placed differently, most records first, with both partitions; "
+               "null if the key decides none"),
     ),
 )
 
@@ -800,12 +656,8 @@ TOPICS_AT_RISK = Table(
         Column("keys_shared", LONG, "keys that several clients send"),
         Column("keys_split", LONG, "of these, keys whose records are in several partitions, or in any"),
         Column("records_split", LONG, "records with these keys"),
-        Column(
-            "examples",
-            _KEYS_PLACED_DIFFERENTLY,
-            "conflicting keys, split ones first, then most records first, with each client's partition; null if the "
-            "key decides none",
-        ),
+        Column("examples", _KEYS_PLACED_DIFFERENTLY, "conflicting keys, split ones first, then most records first, "
+               "with each client's partition; null if the key decides none"),
     ),
 )
 
@@ -814,14 +666,10 @@ KEY_FINDINGS = Table(
     "One row per finding about the keys that a client library's producers send to a topic.",
     (
         *_OF_CLIENT,
-        Column(
-            "finding",
-            STRING,
-            "`empty_keys`: records have an empty key; `null_keys_hashed`: null keys are hashed, so that all records "
-            "without a key go to one partition; `keys_ignored`: the partitioner does not use keys; `dominant_key`: one "
-            "key has more than half of the records of a partition with more than its share; `idle_partitions`: no key "
-            "goes to some partitions",
-        ),
+        Column("finding", STRING, "`empty_keys`: records have an empty key; `null_keys_hashed`: null keys are hashed, "
+               "so that all records without a key go to one partition; `keys_ignored`: the partitioner does not use "
+               "keys; `dominant_key`: one key has more than half of the records of a partition with more than its "
+               "share; `idle_partitions`: no key goes to some partitions"),
         Column("records", LONG, "records affected; dominant_key: records with the key in the partition"),
         Column("share", DOUBLE, "share of the topic's records, 0 to 1; dominant_key: of the partition's records"),
         Column("partitions", INT, "partitions affected; dominant_key: partitions with a dominant key"),
@@ -879,13 +727,9 @@ EVENTS = Table(
     (
         *_OF_GROUP,
         Column("at_ms", LONG, "simulated time of the event, in milliseconds from the start", required=True),
-        Column(
-            "event",
-            STRING,
-            "join, leave, crash, restart, stall, subscribe, protocols, grow, move-coordinator or fail-store. A group's "
-            "events at the same time are applied in this order, and those of one kind by member_id",
-            required=True,
-        ),
+        Column("event", STRING, "join, leave, crash, restart, stall, subscribe, protocols, grow, move-coordinator or "
+               "fail-store. A group's events at the same time are applied in this order, and those of one kind by "
+               "member_id", required=True),
         Column("member_id", STRING, "consumer affected; join: a new name; null for events of the whole group"),
         Column("down_ms", LONG, "restart: time until the process starts again; move-coordinator: time until the new "
                "coordinator has loaded the group"),
@@ -901,7 +745,7 @@ EVENTS = Table(
         Column("session_timeout_ms", INT, "join: session.timeout.ms"),
         Column("rebalance_timeout_ms", INT, "join: max.poll.interval.ms"),
     ),
-)  # fmt: skip
+)
 
 _CONSUMER = Column("member_id", STRING, "consumer, by its member_id in members or events")
 
@@ -912,11 +756,8 @@ TIMELINE = Table(
         *_OF_SIMULATION,
         Column("number", INT, "position in the group's timeline, from 0"),
         Column("at_ms", LONG, "simulated time, in milliseconds from the start"),
-        Column(
-            "kind",
-            STRING,
-            "EVENT, STATE, REQUEST, ANSWER, STARTED, STOPPED, FAILED, REVOKED, LOST, ASSIGNED or POLL_EXPIRED",
-        ),
+        Column("kind", STRING, "EVENT, STATE, REQUEST, ANSWER, STARTED, STOPPED, FAILED, REVOKED, LOST, ASSIGNED or "
+               "POLL_EXPIRED"),
         replace(_CONSUMER, meaning=f"{_CONSUMER.meaning}; null if the step concerns the whole group"),
         Column("detail", STRING, "the event, the request or the reason"),
         Column("error", STRING, "error code of a response or, for fail-store, of the log; null if there is none"),
@@ -936,16 +777,11 @@ REBALANCES = Table(
         Column("reason", STRING, "why the group rebalances"),
         Column("member_id", STRING, "consumer that triggers the rebalance; null if none does"),
         Column("from_ms", LONG, "time at which the rebalance starts"),
-        Column(
-            "joined_ms",
-            LONG,
-            "time at which the join phase completes, or the coordinator of a share group has assigned; null if it does "
-            "not",
-        ),
+        Column("joined_ms", LONG, "time at which the join phase completes, or the coordinator of a share group has "
+               "assigned; null if it does not"),
         Column("to_ms", LONG, "time at which the group is stable; null if the next rebalance starts first"),
-        Column(
-            "all_owned_ms", LONG, "time at which every partition has an owner; null if the next rebalance starts first"
-        ),
+        Column("all_owned_ms", LONG, "time at which every partition has an owner; null if the next rebalance starts "
+               "first"),
         Column("generation", INT, "generation; group epoch of a consumer-protocol or share group"),
         Column("protocol", STRING, "elected protocol"),
         Column("leader", STRING, "consumer that leads the generation"),
@@ -987,51 +823,29 @@ COSTS = Table(
         Column("rebalances", INT, "rebalances that started"),
         _EPOCHS,
         Column("completed", INT, "rebalances after which the group was stable"),
-        Column(
-            "storms",
-            INT,
-            "windows of --storm-window-ms in which at least --storm-rebalances rebalances start; epochs of "
-            "consumer-protocol groups do not count, because no member stops consuming",
-        ),
+        Column("storms", INT, "windows of --storm-window-ms in which at least --storm-rebalances rebalances start; "
+               "epochs of consumer-protocol groups do not count, because no member stops consuming"),
         Column("stable", BOOLEAN, "at the end the group is stable and every partition has an owner"),
-        Column(
-            "stable_ms",
-            LONG,
-            "time from the first event until the group is and stays stable; null if there is no event or it never is",
-        ),
+        Column("stable_ms", LONG, "time from the first event until the group is and stays stable; null if there is no "
+               "event or it never is"),
         Column("unowned_ms", LONG, "partition-milliseconds without an owner; divided by partitions: the mean downtime"),
         Column("p99_unowned_ms", LONG, f"{_P99} time that a partition is without an owner, over all partitions"),
         Column("max_unowned_ms", LONG, "longest time that a partition is without an owner"),
-        Column(
-            "downtimes",
-            structs({"unowned_ms": LONG, "partitions": INT}),
-            "number of partitions by the time they are without an owner, the longest first; those that always have "
-            "one are left out",
-        ),
+        Column("downtimes", structs({"unowned_ms": LONG, "partitions": INT}), "number of partitions by the time they "
+               "are without an owner, the longest first; those that always have one are left out"),
         Column("moved", INT, "times a partition goes to another consumer"),
         Column("moved_back", INT, "of these, times it returns to the previous owner"),
         _EVICTED,
         _FAILED,
-        Column(
-            "finished",
-            BOOLEAN,
-            "all events of the scenario have happened; false if the rollout waits for consumers that never come back",
-        ),
-        Column(
-            "failure",
-            STRING,
-            "why the rollout fails: the first consumer that fails (error, consumer, time and preceding event) or, if "
-            "none does, what the rollout waits for; null if it succeeds",
-        ),
+        Column("finished", BOOLEAN, "all events of the scenario have happened; false if the rollout waits for "
+               "consumers that never come back"),
+        Column("failure", STRING, "why the rollout fails: the first consumer that fails (error, consumer, time and "
+               "preceding event) or, if none does, what the rollout waits for; null if it succeeds"),
         Column("messages", LONG, "requests and responses"),
         Column("simulated_ms", LONG, "length of the simulation"),
         _REJECTED_MEMBERS,
-        Column(
-            "other_libraries",
-            STRINGS,
-            "client libraries other than Java's that consumers use or may use: they are simulated as Java's. null if "
-            "there are none",
-        ),
+        Column("other_libraries", STRINGS, "client libraries other than Java's that consumers use or may use: they are "
+               "simulated as Java's. null if there are none"),
         Column("error", STRING, "why the group is not simulated; null if it is"),
     ),
 )
@@ -1053,11 +867,8 @@ BOUNCES = Table(
         Column("bounce", INT, "number of the bounce, from 1"),
         Column("partitions", INT, "partitions of the subscribed topics at the end"),
         Column("from_ms", LONG, "time of the first event or, after the first bounce, the end of the previous one"),
-        Column(
-            "to_ms",
-            LONG,
-            "time at which all consumers are members and every partition has an owner; null if that never happens",
-        ),
+        Column("to_ms", LONG, "time at which all consumers are members and every partition has an owner; null if that "
+               "never happens"),
         Column("rebalances", INT, "rebalances that started"),
         _EPOCHS,
         Column("unowned_ms", LONG, "partition-milliseconds without an owner"),
@@ -1082,14 +893,10 @@ LAG_COSTS = Table(
         Column("unowned_record_ms", LONG, "record-milliseconds: the lag of each partition x the time it is unowned"),
         Column("delay_ms", DOUBLE, "mean delay per waiting record: unowned_record_ms / lag"),
         Column("p99_delay_ms", LONG, f"{_P99} delay per waiting record; the maximum is max_unowned_ms"),
-        Column(
-            "delays",
-            structs({"unowned_ms": LONG, "records": LONG}),
-            "for each partition with lag that is unowned for some time: this time and its lag, the longest first",
-        ),
-        Column(
-            "worst_partition", TOPIC_PARTITIONS.elementType, "partition with most record-milliseconds; null if none"
-        ),
+        Column("delays", structs({"unowned_ms": LONG, "records": LONG}), "for each partition with lag that is unowned "
+               "for some time: this time and its lag, the longest first"),
+        Column("worst_partition", TOPIC_PARTITIONS.elementType, "partition with most record-milliseconds; null if "
+               "none"),
         Column("worst_lag", LONG, "lag of worst_partition"),
         Column("worst_unowned_ms", LONG, "time worst_partition is unowned"),
     ),
@@ -1097,7 +904,7 @@ LAG_COSTS = Table(
 
 AT_LONGEST = {
     "latency": STRING, "longest_ms": LONG, "unowned_ms": LONG, "unowned_ms_saved": LONG, "fails": BOOLEAN
-}  # fmt: skip
+}
 """What a setting saves at the end of the range of one assumed time."""
 ADVICE = Table(
     "advice",
@@ -1112,42 +919,27 @@ ADVICE = Table(
         Column("unowned_ms_saved", LONG, "partition-milliseconds it saves; negative if there are more"),
         Column("p99_unowned_ms_saved", LONG, "how much shorter p99_unowned_ms of costs becomes; negative if longer"),
         Column("max_unowned_ms_saved", LONG, "how much shorter max_unowned_ms of costs becomes; negative if longer"),
-        Column(
-            "stable_ms_saved", LONG, "how much earlier the group is stable; null if stable_ms is, with or without it"
-        ),
+        Column("stable_ms_saved", LONG, "how much earlier the group is stable; null if stable_ms is, with or without "
+               "it"),
         Column("moved_saved", INT, "partition moves it saves; negative if there are more"),
-        Column(
-            "unowned_lag_saved",
-            LONG,
-            "how much smaller unowned_lag of lag_costs becomes; negative if larger, null without offsets",
-        ),
-        Column(
-            "delay_ms_saved",
-            DOUBLE,
-            "how much shorter delay_ms of lag_costs becomes; negative if longer, null without lag",
-        ),
+        Column("unowned_lag_saved", LONG, "how much smaller unowned_lag of lag_costs becomes; negative if larger, null "
+               "without offsets"),
+        Column("delay_ms_saved", DOUBLE, "how much shorter delay_ms of lag_costs becomes; negative if longer, null "
+               "without lag"),
         Column("fails", BOOLEAN, "the rollout fails with the setting: a consumer fails, or it does not finish"),
-        Column(
-            "best",
-            BOOLEAN,
-            "the rollout succeeds with the setting and saves unowned_ms, and no other setting saves this group more",
-        ),
-        Column(
-            "at_longest",
-            structs(AT_LONGEST),
-            "what it saves if one assumed latency is as long as usual and the others as assumed, by the latency; at "
-            "the end of network_ms, heartbeats also happen at other times; null for settings and groups not tried",
-        ),
+        Column("best", BOOLEAN, "the rollout succeeds with the setting and saves unowned_ms, and no other setting "
+               "saves this group more"),
+        Column("at_longest", structs(AT_LONGEST), "what it saves if one assumed latency is as long as usual and the "
+               "others as assumed, by the latency; at the end of network_ms, heartbeats also happen at other times; "
+               "null for settings and groups not tried"),
     ),
 )
 
 _FIGURES_BY_NAME = MapType(STRING, DOUBLE)
-_MEMBERS_OF_GROUP = Column(
-    "members", INT, "members the coordinator accepts; null if none of the group's members could be read, or none shows"
-)
-_LAG_OF_GROUP = Column(
-    "lag", LONG, "lag of its committed offsets, with or without an assignment; null without offsets, or if unknown"
-)
+_MEMBERS_OF_GROUP = Column("members", INT, "members the coordinator accepts; null if none of the group's members could "
+                           "be read, or none shows")
+_LAG_OF_GROUP = Column("lag", LONG, "lag of its committed offsets, with or without an assignment; null without "
+                       "offsets, or if unknown")
 _HARM = (
     "what it means for the group's records, the worst first: `unknown` (nothing is known of its members), `stopped` "
     "(records are not consumed), `behind` (records wait a long time), `uneven` (members are imbalanced, keys out of "
@@ -1167,24 +959,17 @@ FINDINGS = Table(
         Column("kind", STRING, "kind of finding"),
         Column("severity", STRING, "`error`, `warning` or `note`"),
         Column("harm", STRING, _HARM),
-        Column(
-            "scenario", STRING, "hypothetical scenario that has this result; null for a finding about the present state"
-        ),
+        Column("scenario", STRING, "hypothetical scenario that has this result; null for a finding about the present "
+               "state"),
         Column("description", STRING, "the finding as a sentence about the group"),
         Column("figures", _FIGURES_BY_NAME, "the figures behind it, by name; those ending in `_ms` are milliseconds"),
         Column("recommendation", STRING, "what to do; null if there is nothing to do"),
-        Column(
-            "settings",
-            MapType(STRING, STRING),
-            "settings to change, by the names that the group's client library has; null if none would help",
-        ),
+        Column("settings", MapType(STRING, STRING), "settings to change, by the names that the group's client library "
+               "has; null if none would help"),
         Column("saving", _FIGURES_BY_NAME, "what these settings save, by name; null if it is unknown"),
-        Column(
-            "confidence",
-            STRING,
-            "`certain`: follows from the inputs; `simulated`: depends on the assumptions of a simulation; `assumed`: "
-            "depends on inputs that are missing, such as a client's library or release, or rejected rows",
-        ),
+        Column("confidence", STRING, "`certain`: follows from the inputs; `simulated`: depends on the assumptions of a "
+               "simulation; `assumed`: depends on inputs that are missing, such as a client's library or release, or "
+               "rejected rows"),
     ),
 )
 
@@ -1193,136 +978,69 @@ VERDICTS = Table(
     "One row per group: the result of an audit.",
     (
         *_OF_GROUP,
-        Column(
-            "type",
-            STRING,
-            "`classic` or `consumer`, or as the cluster lists a group without rows of members, also `share` or "
-            "`streams`; null if it is unknown",
-        ),
+        Column("type", STRING, "`classic` or `consumer`, or as the cluster lists a group without rows of members, also "
+               "`share` or `streams`; null if it is unknown"),
         _MEMBERS_OF_GROUP,
         _WEIGHT_OF_GROUP,
         Column("partitions", INT, "partitions of the topics the group subscribes to; null if it cannot be predicted"),
         _LAG_OF_GROUP,
-        Column(
-            "rank",
-            INT,
-            "position among all groups, from 1: groups with errors or warnings first, by the harm of the first "
-            "finding, then by severity, weight, errors, lag if records wait, and members",
-        ),
+        Column("rank", INT, "position among all groups, from 1: groups with errors or warnings first, by the harm of "
+               "the first finding, then by severity, weight, errors, lag if records wait, and members"),
         Column("severity", STRING, "the worst severity of its findings; null if there are none"),
         Column("harm", STRING, "harm of its first finding; null if there are none"),
         Column("errors", INT, "findings that are errors"),
         Column("warnings", INT, "findings that are warnings"),
         Column("notes", INT, "findings that are notes"),
         Column("kind", STRING, "kind of its first finding: that with the most harm, notes last"),
-        Column(
-            "group_kind",
-            STRING,
-            "what kind of program its members are: `consumers`, `connect` (workers of a Connect cluster), "
-            "`connect-sink` (consumers of a sink connector), `mirrormaker`, `kafka-streams`, `ksqldb`, "
-            "`schema-registry`, `console-consumer`, `kcat`, `spark`, `flink`, `share` (a share group), `streams` "
-            "(a streams group), `offsets-only` (no members), `other`, `unknown` (no member could be read, or none was "
-            "described)",
-        ),
+        Column("group_kind", STRING, "what kind of program its members are: `consumers`, `connect` (workers of a "
+               "Connect cluster), `connect-sink` (consumers of a sink connector), `mirrormaker`, `kafka-streams`, "
+               "`ksqldb`, `schema-registry`, `console-consumer`, `kcat`, `spark`, `flink`, `share` (a share group), "
+               "`streams` (a streams group), `offsets-only` (no members), `other`, `unknown` (no member could be read, "
+               "or none was described)"),
         Column("group_kind_evidence", STRING, "what `group_kind` rests on; null for consumers"),
         Column("teams", STRINGS, "teams of its members, in alphabetical order; null if no member's is known"),
-        Column(
-            "workloads",
-            MapType(STRING, INT),
-            "number of members by the name that replicas have in common: client or instance ids without a pod's suffix "
-            "or an ordinal; null if no member has such a name",
-        ),
+        Column("workloads", MapType(STRING, INT), "number of members by the name that replicas have in common: client "
+               "or instance ids without a pod's suffix or an ordinal; null if no member has such a name"),
         Column("hosts", INT, "number of addresses that its members connect from; null if any is unknown"),
-        Column(
-            "topics",
-            STRINGS,
-            "topics that its members subscribe to, in alphabetical order: the first 1,000; null if there are none",
-        ),
-        Column(
-            "offsets_topics",
-            STRINGS,
-            "topics that the group has rows of offsets for, and no member subscribes to: the first 1,000; null if "
-            "there are none",
-        ),
+        Column("topics", STRINGS, "topics that its members subscribe to, in alphabetical order: the first 1,000; null "
+               "if there are none"),
+        Column("offsets_topics", STRINGS, "topics that the group has rows of offsets for, and no member subscribes to: "
+               "the first 1,000; null if there are none"),
         Column("topics_left_out", INT, "topics that `topics` and `offsets_topics` leave out; 0 if they have all"),
         Column("client_ids", STRINGS, "client ids of its members: the first 100; null if none is known"),
         Column("addresses", STRINGS, "addresses that its members connect from: the first 100; null if none is known"),
-        Column(
-            "client_libraries",
-            STRINGS,
-            "client libraries of its members, with their releases, and `java (assumed)` for unknown ones; null if it "
-            "has no members",
-        ),
-        Column(
-            "clients_left_out",
-            INT,
-            "client ids, addresses and client libraries that these columns leave out; 0 if they have all",
-        ),
-        Column(
-            "settings",
-            MapType(STRING, STRING),
-            "consumer settings that the findings recommend; where two recommend different assignors, that of the worse "
-            "one",
-        ),
-        Column(
-            "settings_in_use",
-            MapType(STRING, STRING),
-            "how its members are configured, as far as the inputs show it: elected assignor, assignors offered, client "
-            "libraries, static membership and timeouts; `; ` separates different values of its members; null without "
-            "members",
-        ),
-        Column(
-            "topic_partitions",
-            MapType(STRING, INT),
-            "partitions of the topics it subscribes to, by topic; null without members",
-        ),
+        Column("client_libraries", STRINGS, "client libraries of its members, with their releases, and `java "
+               "(assumed)` for unknown ones; null if it has no members"),
+        Column("clients_left_out", INT, "client ids, addresses and client libraries that these columns leave out; 0 if "
+               "they have all"),
+        Column("settings", MapType(STRING, STRING), "consumer settings that the findings recommend; where two "
+               "recommend different assignors, that of the worse one"),
+        Column("settings_in_use", MapType(STRING, STRING), "how its members are configured, as far as the inputs show "
+               "it: elected assignor, assignors offered, client libraries, static membership and timeouts; `; ` "
+               "separates different values of its members; null without members"),
+        Column("topic_partitions", MapType(STRING, INT), "partitions of the topics it subscribes to, by topic; null "
+               "without members"),
         Column("brokers", STRING, "release and settings of the brokers of its cluster, as the audit uses them"),
-        Column(
-            "impossible_settings",
-            STRINGS,
-            "settings in `advice` that the group cannot use: its clients or brokers do not have them, they apply to a "
-            "whole broker, the tasks of a connector cannot differ in them, or a static member's session would be "
-            "shorter than a restart",
-        ),
-        Column(
-            "rollout_setting",
-            STRING,
-            "the setting, of those that the group can use, that saves most downtime in the rollout with the assumed "
-            "latencies, if it pays off (downtime_ms and downtime_share of the thresholds)",
-        ),
-        Column(
-            "rollout_turns",
-            MapType(STRING, LONG),
-            "assumed latencies on which that depends: the milliseconds from which on another setting, or none, is "
-            "best; no value for network_ms, at whose end heartbeats also happen at other times; empty if the choice "
-            "holds over the range of each; null if these were not tried",
-        ),
-        Column(
-            "migration",
-            STRING,
-            "whether the group can migrate to the consumer protocol (KIP-848): `online` (in a rolling restart), "
-            "`offline` (after all members have stopped), `no`, `done`, or `unknown` if it has no members, or none that "
-            "could be read",
-        ),
-        Column(
-            "migration_assumes",
-            STRING,
-            "libraries that `migration` assumes of clients whose library is uncertain; null if it is the same for all "
-            "libraries that they may use",
-        ),
+        Column("impossible_settings", STRINGS, "settings in `advice` that the group cannot use: its clients or brokers "
+               "do not have them, they apply to a whole broker, the tasks of a connector cannot differ in them, or a "
+               "static member's session would be shorter than a restart"),
+        Column("rollout_setting", STRING, "the setting, of those that the group can use, that saves most downtime in "
+               "the rollout with the assumed latencies, if it pays off (downtime_ms and downtime_share of the "
+               "thresholds)"),
+        Column("rollout_turns", MapType(STRING, LONG), "assumed latencies on which that depends: the milliseconds from "
+               "which on another setting, or none, is best; no value for network_ms, at whose end heartbeats also "
+               "happen at other times; empty if the choice holds over the range of each; null if these were not tried"),
+        Column("migration", STRING, "whether the group can migrate to the consumer protocol (KIP-848): `online` (in a "
+               "rolling restart), `offline` (after all members have stopped), `no`, `done`, or `unknown` if it has no "
+               "members, or none that could be read"),
+        Column("migration_assumes", STRING, "libraries that `migration` assumes of clients whose library is uncertain; "
+               "null if it is the same for all libraries that they may use"),
         Column("migration_reason", STRING, "why, in one line"),
         Column("outdated_members", INT, "members whose client has to be upgraded before the group migrates"),
-        Column(
-            "migration_unowned_ms",
-            LONG,
-            "partition-milliseconds without an owner in the simulated migration; null if none is simulated",
-        ),
-        Column(
-            "migration_order",
-            INT,
-            "position among the groups that can migrate online, from 1: by errors, by warnings, those without "
-            "outdated_members first, by migration_unowned_ms, by members",
-        ),
+        Column("migration_unowned_ms", LONG, "partition-milliseconds without an owner in the simulated migration; null "
+               "if none is simulated"),
+        Column("migration_order", INT, "position among the groups that can migrate online, from 1: by errors, by "
+               "warnings, those without outdated_members first, by migration_unowned_ms, by members"),
     ),
 )
 
@@ -1331,22 +1049,16 @@ NEWS = Table(
     "One row per change since the earlier audit of `--previous`: of a finding, a group, or settings.",
     (
         Column("rank", INT, "position among all changes, from 1: new and worse errors and warnings first, by harm"),
-        Column(
-            "change",
-            STRING,
-            "of a finding: `new`, `worse`, `better`, `resolved`, or `unread` (the group cannot be read any more); of a "
-            "group: `appeared`, `vanished`; of the settings of a group, a topic or the brokers: `changed`",
-        ),
+        Column("change", STRING, "of a finding: `new`, `worse`, `better`, `resolved`, or `unread` (the group cannot be "
+               "read any more); of a group: `appeared`, `vanished`; of the settings of a group, a topic or the "
+               "brokers: `changed`"),
         _CLUSTER,
         Column("group_id", STRING, "group.id; null for a change of a topic or of the brokers"),
         Column("topic", STRING, "topic whose partitions have changed; null for any other change"),
         Column("kind", STRING, "kind of finding; null for a change of a group or of settings"),
         Column("scenario", STRING, "hypothetical scenario of the finding; null for the present state"),
-        Column(
-            "severity",
-            STRING,
-            "severity of the finding, or the worst one of a group that appeared; null if there is none any more",
-        ),
+        Column("severity", STRING, "severity of the finding, or the worst one of a group that appeared; null if there "
+               "is none any more"),
         Column("severity_before", STRING, "the same in the earlier audit; null if there was none"),
         Column("harm", STRING, "harm of the finding as in `findings`, of the earlier one if it is resolved"),
         Column("description", STRING, "what is new, and what was before"),
@@ -1358,12 +1070,8 @@ _OF_GENERATION = (
     *_OF_GROUP,
     Column("recreated", INT, "how often the group was deleted, or changed its type, before this generation"),
     Column("generation", INT, "generation of a classic group, or epoch of a consumer-protocol group (KIP-848)"),
-    Column(
-        "completed_at_ms",
-        LONG,
-        "time at which the members of the generation had joined; null for consumer-protocol groups and before version "
-        "2 of the record (Kafka 2.1), which do not contain it",
-    ),
+    Column("completed_at_ms", LONG, "time at which the members of the generation had joined; null for "
+           "consumer-protocol groups and before version 2 of the record (Kafka 2.1), which do not contain it"),
 )
 _LIST_OF = "member ids of those that"
 GENERATIONS = Table(
@@ -1375,33 +1083,21 @@ GENERATIONS = Table(
         Column("type", STRING, "`classic` or `consumer`"),
         Column("protocol_type", STRING, "protocol type, such as `connect`; null for consumer-protocol groups"),
         Column("recorded_at_ms", LONG, "timestamp of the record; null if the dump has none"),
-        Column(
-            "since_last_ms",
-            LONG,
-            "time since the generation before, by completed_at_ms, or else recorded_at_ms; null if it is unknown, if "
-            "clocks ran backwards, or if the record is rewritten",
-        ),
-        Column(
-            "rewritten", BOOLEAN, "no rebalance: the record repeats its generation with the new id of a static member"
-        ),
-        Column(
-            "converged_ms",
-            LONG,
-            "time from the record of an epoch until all members had their target assignments; null for classic groups, "
-            "if the next epoch came before, if the dump has no timestamps, and if records between may be missing",
-        ),
+        Column("since_last_ms", LONG, "time since the generation before, by completed_at_ms, or else recorded_at_ms; "
+               "null if it is unknown, if clocks ran backwards, or if the record is rewritten"),
+        Column("rewritten", BOOLEAN, "no rebalance: the record repeats its generation with the new id of a static "
+               "member"),
+        Column("converged_ms", LONG, "time from the record of an epoch until all members had their target assignments; "
+               "null for classic groups, if the next epoch came before, if the dump has no timestamps, and if records "
+               "between may be missing"),
         Column("protocol", STRING, "elected protocol; null for consumer-protocol groups and groups without members"),
         Column("leader_id", STRING, "member that computed the assignment; null without one, and if it is not printed"),
         Column("members", INT, "number of members"),
         Column("joined", INT, "members that joined since the generation before; 0 for the first one"),
         Column("left", INT, "members that left or timed out since then"),
         Column("replaced", INT, "static members whose member id was replaced with a new one"),
-        Column(
-            "restarted",
-            INT,
-            "new members with the client id and host, or the group.instance.id, of a member that left in the same "
-            "episode: restarted, or removed and back",
-        ),
+        Column("restarted", INT, "new members with the client id and host, or the group.instance.id, of a member that "
+               "left in the same episode: restarted, or removed and back"),
         Column("changed_subscription", INT, "members that subscribe to other topics than before"),
         Column("changed_library", INT, "members whose client library or its release is another than before"),
         Column("joined_ids", STRINGS, f"{_LIST_OF} joined"),
@@ -1410,68 +1106,35 @@ GENERATIONS = Table(
         Column("restarted_ids", STRINGS, "new member ids of those that restarted"),
         Column("changed_subscription_ids", STRINGS, f"{_LIST_OF} subscribe to other topics"),
         Column("changed_library_ids", STRINGS, f"{_LIST_OF} have another client library or release"),
-        Column(
-            "topics_grown",
-            structs({"topic": STRING, "partitions_before": LONG, "partitions": LONG}),
-            "topics of which more partitions are assigned or owned than ever before",
-        ),
+        Column("topics_grown", structs({"topic": STRING, "partitions_before": LONG, "partitions": LONG}), "topics of "
+               "which more partitions are assigned or owned than ever before"),
         Column("assigned", INT, "partitions assigned; null if an assignment could not be read"),
-        Column(
-            "moved",
-            INT,
-            "partitions assigned to another member than the last time; a replaced or restarted member counts as the "
-            "same member",
-        ),
+        Column("moved", INT, "partitions assigned to another member than the last time; a replaced or restarted member "
+               "counts as the same member"),
         Column("moved_back", INT, "partitions that moved to the member that had them before the last one"),
-        Column(
-            "skipped",
-            LONG,
-            "generations between this one and the one before that have no row: they never became stable, or their "
-            "records are missing; null for the first one",
-        ),
-        Column(
-            "complete",
-            BOOLEAN,
-            "no record of the group can be missing between this one and the one before, or before the first; null if "
-            "the dump has no offsets",
-        ),
+        Column("skipped", LONG, "generations between this one and the one before that have no row: they never became "
+               "stable, or their records are missing; null for the first one"),
+        Column("complete", BOOLEAN, "no record of the group can be missing between this one and the one before, or "
+               "before the first; null if the dump has no offsets"),
         Column("incomplete_reason", STRING, "which records may be missing; null if complete"),
-        Column(
-            "cause",
-            STRING,
-            "`member joined`, `member left`, `members joined and left`, `member restarted`, `static member replaced`, "
-            "`subscription changed`, `topic grew`, `revoked partitions reassigned` (the second rebalance of a "
-            "cooperative group), `leader rejoined`, `group emptied`, `first generation seen`, or `unknown`",
-        ),
+        Column("cause", STRING, "`member joined`, `member left`, `members joined and left`, `member restarted`, "
+               "`static member replaced`, `subscription changed`, `topic grew`, `revoked partitions reassigned` (the "
+               "second rebalance of a cooperative group), `leader rejoined`, `group emptied`, `first generation seen`, "
+               "or `unknown`"),
         Column("cause_member", STRING, "group.instance.id or client.id of the only member that the cause is about"),
         Column("evidence", STRING, "what the records show, in words"),
-        Column(
-            "log_reasons",
-            STRINGS,
-            "why the rebalance to this generation began, and began anew, as the logs of the brokers have it; null "
-            "without --broker-logs, if they have no reason, or if they may mean another generation with this number",
-        ),
+        Column("log_reasons", STRINGS, "why the rebalance to this generation began, and began anew, as the logs of the "
+               "brokers have it; null without --broker-logs, if they have no reason, or if they may mean another "
+               "generation with this number"),
         Column("episode", INT, "number of its episode among those of the group, from 1"),
-        Column(
-            "commits_compared",
-            INT,
-            "partitions of topics with a commit before the record of the generation and one after it, up to the next "
-            "generation, none of which can be missing; null if commits are not compared (see downtime_reason), or if "
-            "the record is rewritten",
-        ),
-        Column(
-            "rewound",
-            INT,
-            "of them, partitions of which the first commit after the generation has a lower offset than the last one "
-            "before: records were read again, or the offset was reset",
-        ),
+        Column("commits_compared", INT, "partitions of topics with a commit before the record of the generation and "
+               "one after it, up to the next generation, none of which can be missing; null if commits are not "
+               "compared (see downtime_reason), or if the record is rewritten"),
+        Column("rewound", INT, "of them, partitions of which the first commit after the generation has a lower offset "
+               "than the last one before: records were read again, or the offset was reset"),
         Column("rewound_records", LONG, "sum of the offsets by which these partitions went back"),
-        Column(
-            "downtime_ms",
-            LONG,
-            "estimate of its downtime, in partition-milliseconds: by how much longer than usual the partitions had no "
-            "commit; null if the commits are too rare, too irregular or incomplete",
-        ),
+        Column("downtime_ms", LONG, "estimate of its downtime, in partition-milliseconds: by how much longer than "
+               "usual the partitions had no commit; null if the commits are too rare, too irregular or incomplete"),
         Column("downtime_partitions", INT, "partitions of which downtime_ms is the sum: they are committed regularly"),
         Column("downtime_reason", STRING, "why downtime_ms is null; null for rewritten records"),
         Column("record_partition", INT, "partition of __consumer_offsets; null if it is not printed"),
@@ -1494,19 +1157,11 @@ GENERATION_MEMBERS = Table(
             for column in MEMBERS.columns
             if column.name not in _NOT_SENT
         ),
-        Column(
-            "assigned",
-            TOPIC_PARTITIONS,
-            "partitions that the leader, or for a consumer-protocol group the coordinator, assigned to the member; "
-            "null if they are unknown",
-        ),
-        Column(
-            "revoked_ms",
-            LONG,
-            "time from the record by which the member has to revoke partitions to the one after it "
-            "has, the longest until the next epoch; null for classic groups, if it had none to revoke, if it was "
-            "removed before, and if records between may be missing",
-        ),
+        Column("assigned", TOPIC_PARTITIONS, "partitions that the leader, or for a consumer-protocol group the "
+               "coordinator, assigned to the member; null if they are unknown"),
+        Column("revoked_ms", LONG, "time from the record by which the member has to revoke partitions to the one after "
+               "it has, the longest until the next epoch; null for classic groups, if it had none to revoke, if it was "
+               "removed before, and if records between may be missing"),
         Column("record_partition", INT, "partition of __consumer_offsets; null if it is not printed"),
         Column("record_offset", LONG, "offset of the record of the generation; null if it is not printed"),
         Column("recorded_at_ms", LONG, "timestamp of the record of the generation; null if the dump has none"),
@@ -1519,12 +1174,8 @@ EPISODES = Table(
     (
         *_OF_GROUP,
         Column("episode", INT, "number among the episodes of the group, from 1"),
-        Column(
-            "kind",
-            STRING,
-            "`rolling restart`, `crash loop` (a member restarted three times or more), `scale up`, `scale down`, "
-            "`members replaced`, `topics changed`, `single change` or `mixed`",
-        ),
+        Column("kind", STRING, "`rolling restart`, `crash loop` (a member restarted three times or more), `scale up`, "
+               "`scale down`, `members replaced`, `topics changed`, `single change` or `mixed`"),
         Column("first_generation", INT, "its first generation"),
         Column("last_generation", INT, "its last generation"),
         Column("started_at_ms", LONG, "time of its first generation; null if it is unknown"),
@@ -1535,11 +1186,8 @@ EPISODES = Table(
         Column("moved", INT, "sum of moved"),
         Column("moved_back", INT, "sum of moved_back"),
         Column("causes", MapType(STRING, INT), "number of generations by cause"),
-        Column(
-            "names",
-            MapType(STRING, INT),
-            "how often members joined, left or restarted, by group.instance.id or client.id: up to 1,000 names",
-        ),
+        Column("names", MapType(STRING, INT), "how often members joined, left or restarted, by group.instance.id or "
+               "client.id: up to 1,000 names"),
         Column("rewound", LONG, "sum of rewound; null if commits are not compared"),
         Column("rewound_records", LONG, "sum of rewound_records"),
         Column("downtime_ms", LONG, "sum of downtime_ms; null if it is null for all of its generations"),
@@ -1553,24 +1201,16 @@ BACKTEST = Table(
     "compared with what was assigned.",
     (
         *_OF_GENERATION,
-        Column(
-            "basis",
-            STRING,
-            "what is predicted from: `as joined` (what the members sent to the leader), or `generation before` (what "
-            "they were assigned before, and who has joined and left since)",
-        ),
+        Column("basis", STRING, "what is predicted from: `as joined` (what the members sent to the leader), or "
+               "`generation before` (what they were assigned before, and who has joined and left since)"),
         Column("protocol", STRING, "protocol of the generation"),
         Column("strategy", STRING, "rules that predict: the protocol as the leader's library implements it"),
         Column("client_library", STRING, "client library of the leader; null if unknown: Java is assumed"),
         Column("client_version", STRING, "release of that library; null if unknown: the run's is used"),
         Column("members", INT, "members of the generation"),
         Column("partitions", INT, "partitions that were assigned"),
-        Column(
-            "result",
-            STRING,
-            "`equal`; `differs`; `not predictable` (the assignment is not a function of what the record contains); "
-            "`inputs incomplete` (something that decides is unknown)",
-        ),
+        Column("result", STRING, "`equal`; `differs`; `not predictable` (the assignment is not a function of what the "
+               "record contains); `inputs incomplete` (something that decides is unknown)"),
         Column("reason", STRING, "why it is not predictable, or what is unknown; null otherwise"),
         Column("differing", INT, "partitions assigned to another member than predicted, or to none"),
         Column(
@@ -1579,25 +1219,14 @@ BACKTEST = Table(
             "the first of them by topic and number, the member that it is assigned to, and the member for which it is "
             "predicted; null unless the result is `differs`",
         ),
-        Column(
-            "miss",
-            STRING,
-            "name of the generation as a `cluster` of `miss_topics`, `miss_members` and `miss_clusters`; null unless "
-            "the result is `differs`",
-        ),
+        Column("miss", STRING, "name of the generation as a `cluster` of `miss_topics`, `miss_members` and "
+               "`miss_clusters`; null unless the result is `differs`"),
         Column("alternatives", STRINGS, "rules of other libraries that the leader may use and that assign differently"),
-        Column(
-            "partition_counts",
-            STRING,
-            "`known` if generations before and after show how many partitions each topic had; `from the answer` if the "
-            "assignment itself had to be used for a topic",
-        ),
-        Column(
-            "within_bounds",
-            BOOLEAN,
-            "of a generation that is not predictable: whether partitions per member were within the bounds that the "
-            "program gives; null if it gives none, or if not every partition was assigned",
-        ),
+        Column("partition_counts", STRING, "`known` if generations before and after show how many partitions each "
+               "topic had; `from the answer` if the assignment itself had to be used for a topic"),
+        Column("within_bounds", BOOLEAN, "of a generation that is not predictable: whether partitions per member were "
+               "within the bounds that the program gives; null if it gives none, or if not every partition was "
+               "assigned"),
     ),
 )
 
@@ -1654,33 +1283,17 @@ PREVENTION = Table(
         Column("value", STRING, "value it is changed to"),
         Column("episodes", INT, "episodes that are simulated: those whose times are known"),
         Column("generations", LONG, "generations in them"),
-        Column(
-            "rebalances",
-            LONG,
-            "simulated rebalances without the setting; as many as `generations` if the replay is right",
-        ),
-        Column(
-            "rebalances_saved",
-            LONG,
-            "rebalances that the setting saves; negative if there are more, null if the setting is not possible",
-        ),
+        Column("rebalances", LONG, "simulated rebalances without the setting; as many as `generations` if the replay "
+               "is right"),
+        Column("rebalances_saved", LONG, "rebalances that the setting saves; negative if there are more, null if the "
+               "setting is not possible"),
         Column("unowned_ms", LONG, "simulated partition-milliseconds without an owner, without the setting"),
-        Column(
-            "unowned_ms_saved",
-            LONG,
-            "partition-milliseconds that the setting saves; negative if there are more, null if it is not possible",
-        ),
-        Column(
-            "failing",
-            LONG,
-            "episodes, or parts of long ones, in which consumers fail with the setting; null if it is not possible",
-        ),
-        Column(
-            "possible",
-            BOOLEAN,
-            "whether the clients of the group have the setting, as in `impossible_settings` of verdicts; false for the "
-            "consumer protocol if that depends on a client library that is uncertain",
-        ),
+        Column("unowned_ms_saved", LONG, "partition-milliseconds that the setting saves; negative if there are more, "
+               "null if it is not possible"),
+        Column("failing", LONG, "episodes, or parts of long ones, in which consumers fail with the setting; null if it "
+               "is not possible"),
+        Column("possible", BOOLEAN, "whether the clients of the group have the setting, as in `impossible_settings` of "
+               "verdicts; false for the consumer protocol if that depends on a client library that is uncertain"),
     ),
 )
 
@@ -1690,18 +1303,13 @@ TIMINGS = Table(
     (
         *_OF_GROUP,
         Column("workload", STRING, "workload of the members, as in `verdicts`; null for the group as a whole"),
-        Column(
-            "timing",
-            STRING,
-            "`assign` (from the time at which all members had joined to the leader's assignment), `join` (from the "
-            "beginning of a rebalance until all members had joined), `revoke` (from an "
-            "assignment that takes partitions from members of a cooperative group until they have rejoined; of a "
-            "consumer-protocol group, until the member has revoked those that it has to revoke), `converge` (from "
-            "an epoch of a consumer-protocol group until all members had their assignments), `restart` "
-            "(from a member's departure in a rolling restart until it has rejoined), `return` (the same of other "
-            "members that came back)",
-            required=True,
-        ),
+        Column("timing", STRING, "`assign` (from the time at which all members had joined to the leader's assignment), "
+               "`join` (from the beginning of a rebalance until all members had joined), `revoke` (from an assignment "
+               "that takes partitions from members of a cooperative group until they have rejoined; of a "
+               "consumer-protocol group, until the member has revoked those that it has to revoke), `converge` (from "
+               "an epoch of a consumer-protocol group until all members had their assignments), `restart` (from a "
+               "member's departure in a rolling restart until it has rejoined), `return` (the same of other members "
+               "that came back)", required=True),
         Column("bound", STRING, "`measured`, or `upper bound`: it took at most that long", required=True),
         Column("source", STRING, "`records` of __consumer_offsets, or `broker logs`", required=True),
         Column("count", LONG, "how often it was seen", required=True),
@@ -1731,7 +1339,7 @@ WORKERS = Table(
         Column("session_timeout_ms", INT, "session.timeout.ms; null for the default, 10000"),
         Column("pending_delay_ms", INT, "what is left of the delay of the last rebalance; null for none"),
     ),
-)  # fmt: skip
+)
 
 CONNECTORS = Table(
     "connectors",
@@ -1740,11 +1348,8 @@ CONNECTORS = Table(
         *_OF_GROUP,
         Column("connector", STRING, "name of the connector", required=True),
         Column("tasks", INT, "number of its tasks, 0 or more", required=True),
-        Column(
-            "config",
-            MapType(STRING, STRING),
-            "its configuration, from which the tasks of MirrorMaker 2's connectors are predicted; null if unknown",
-        ),
+        Column("config", MapType(STRING, STRING), "its configuration, from which the tasks of MirrorMaker 2's "
+               "connectors are predicted; null if unknown"),
     ),
 )
 
@@ -1794,7 +1399,7 @@ CONNECT_REBALANCES = Table(
         Column("unassigned", INT, f"configured {_RESOURCES} that no worker runs afterwards"),
         Column("delay_ms", INT, "after so much time the workers rebalance again, for what is lost; 0: they do not"),
     ),
-)  # fmt: skip
+)
 
 TASK_ASSIGNMENTS = Table(
     "task_assignments",
@@ -1820,16 +1425,11 @@ MIRROR_TASKS = Table(
         Column("task", INT, "number of the task"),
         Column("topic", STRING, "topic of the source cluster, of a task of a `MirrorSourceConnector`"),
         Column("partition", INT, "partition of the topic"),
-        Column(
-            "consumer_group", STRING, "consumer group of the source cluster, of a task of a `MirrorCheckpointConnector`"
-        ),
+        Column("consumer_group", STRING, "consumer group of the source cluster, of a task of a "
+               "`MirrorCheckpointConnector`"),
         Column("worker", STRING, "worker that runs the task at the end; null if none does"),
-        Column(
-            "certain",
-            BOOLEAN,
-            "whether the task depends neither on the order in which the source cluster's brokers list topics or "
-            "groups, nor on the workers' release of Java",
-        ),
+        Column("certain", BOOLEAN, "whether the task depends neither on the order in which the source cluster's "
+               "brokers list topics or groups, nor on the workers' release of Java"),
         Column("error", STRING, "why the tasks of the connector are not predicted; null if they are"),
     ),
 )
@@ -1844,17 +1444,10 @@ CONNECT_ADVICE = Table(
         *_DOWNTIME,
         Column("unassigned", INT, f"configured {_RESOURCES} that no worker runs at the end"),
         Column("saved_downtime_ms", LONG, "downtime that it saves, against the current value"),
-        Column(
-            "best",
-            BOOLEAN,
-            "whether it has the least downtime, of equal ones the fewest starts, and else is the current value",
-        ),
-        Column(
-            "best_up_to_start_ms",
-            LONG,
-            "for the best value: how long a start may take until another value, with fewer starts, has less downtime; "
-            "null if none can",
-        ),
+        Column("best", BOOLEAN, "whether it has the least downtime, of equal ones the fewest starts, and else is the "
+               "current value"),
+        Column("best_up_to_start_ms", LONG, "for the best value: how long a start may take until another value, with "
+               "fewer starts, has less downtime; null if none can"),
     ),
 )
 
@@ -1878,19 +1471,11 @@ STREAMS_MEMBERS = Table(
         Column("current_active", STREAMS_TASK_IDS, "active tasks that it has now; null for those of the target"),
         Column("current_standby", STREAMS_TASK_IDS, "standby tasks that it has now; null for those of the target"),
         Column("protocol", STRING, "`streams` (KIP-1071) or `classic`; null for `streams`"),
-        Column(
-            "supported_version",
-            INT,
-            "newest version of Kafka Streams' user data that a classic member can read (8 in 2.6, 9 in 2.8, 10 in 3.0, "
-            "11 since 3.2); null for that of its release",
-        ),
-        Column(
-            "task_offsets",
-            structs({"subtopology": STRING, "partition": INT, "offset_sum": LONG}),
-            "stateful tasks of which its process has state on its disk, with the sum of the offsets of their "
-            "changelogs that it has (-2 for all of it, as active tasks send it); null if it has all state of its "
-            "tasks, and no other",
-        ),
+        Column("supported_version", INT, "newest version of Kafka Streams' user data that a classic member can read (8 "
+               "in 2.6, 9 in 2.8, 10 in 3.0, 11 since 3.2); null for that of its release"),
+        Column("task_offsets", structs({"subtopology": STRING, "partition": INT, "offset_sum": LONG}), "stateful tasks "
+               "of which its process has state on its disk, with the sum of the offsets of their changelogs that it "
+               "has (-2 for all of it, as active tasks send it); null if it has all state of its tasks, and no other"),
     ),
 )
 
@@ -1900,19 +1485,13 @@ SUBTOPOLOGIES = Table(
     (
         *_OF_GROUP,
         _SUBTOPOLOGY,
-        Column(
-            "topics",
-            STRINGS,
-            "topics that it reads, with repartition topics: it has as many tasks as the largest of them has partitions",
-        ),
+        Column("topics", STRINGS, "topics that it reads, with repartition topics: it has as many tasks as the largest "
+               "of them has partitions"),
         Column("topic_patterns", STRINGS, "regular expressions of topics that it reads, too"),
         Column("stateful", BOOLEAN, "whether it has state stores with changelog topics", required=True),
         Column("standby_replicas", INT, "num.standby.replicas of the group; null for 0"),
-        Column(
-            "inferred",
-            BOOLEAN,
-            "whether it follows from the tasks that members of a classic application got; null or false if it is known",
-        ),
+        Column("inferred", BOOLEAN, "whether it follows from the tasks that members of a classic application got; null "
+               "or false if it is known"),
         Column("changelogs", STRINGS, "changelog topics of its state stores; null if they are unknown"),
     ),
 )
@@ -1928,18 +1507,10 @@ STREAMS_TASKS = Table(
         Column("member_id", STRING, "member that gets it"),
         Column("process_id", STRING, "process of the member"),
         Column("previous", STRING, "role that the process had of it before: `active`, `standby`, or null for none"),
-        Column(
-            "records",
-            LONG,
-            "offsets between the state that the process has of it and the ends of its changelogs: at most so many "
-            "records are restored; null for stateless tasks and if the ends are unknown",
-        ),
-        Column(
-            "restored_ms",
-            LONG,
-            "when the process has restored all of them, at --restore-rate; null if that is unknown, or if it loses the "
-            "task before",
-        ),
+        Column("records", LONG, "offsets between the state that the process has of it and the ends of its changelogs: "
+               "at most so many records are restored; null for stateless tasks and if the ends are unknown"),
+        Column("restored_ms", LONG, "when the process has restored all of them, at --restore-rate; null if that is "
+               "unknown, or if it loses the task before"),
     ),
 )
 
@@ -1972,34 +1543,18 @@ STREAMS_BALANCE = Table(
         Column("tasks", INT, "number of tasks"),
         Column("standby_replicas", INT, "num.standby.replicas"),
         Column("moved", INT, "active tasks that another process had before"),
-        Column(
-            "restored",
-            INT,
-            "stateful active tasks whose process had neither them nor a standby of them before: their state is "
-            "restored from changelog topics",
-        ),
+        Column("restored", INT, "stateful active tasks whose process had neither them nor a standby of them before: "
+               "their state is restored from changelog topics"),
         Column("standbys_started", INT, "standby tasks whose process had neither them nor their active task before"),
         Column("min_active", INT, "fewest active tasks of a member"),
         Column("max_active", INT, "most active tasks of a member"),
-        Column(
-            "probing",
-            BOOLEAN,
-            "whether a probing rebalance follows after probing.rebalance.interval.ms (KIP-441), because some standby "
-            "tasks are warming up; null for streams groups",
-        ),
+        Column("probing", BOOLEAN, "whether a probing rebalance follows after probing.rebalance.interval.ms (KIP-441), "
+               "because some standby tasks are warming up; null for streams groups"),
         Column("records", LONG, "records that its active tasks restore, at most; null if that is unknown"),
-        Column(
-            "restored_ms",
-            LONG,
-            "how long it takes until all active tasks have restored their state, at --restore-rate; null if that is "
-            "unknown",
-        ),
-        Column(
-            "probing_rebalances",
-            INT,
-            "how many probing rebalances follow, until every task is on its target; null if that is unknown, and for "
-            "streams groups",
-        ),
+        Column("restored_ms", LONG, "how long it takes until all active tasks have restored their state, at "
+               "--restore-rate; null if that is unknown"),
+        Column("probing_rebalances", INT, "how many probing rebalances follow, until every task is on its target; null "
+               "if that is unknown, and for streams groups"),
         Column("stable_ms", LONG, "when the last stateful active task moves; null if that is unknown"),
         Column("error", STRING, "why the group has no assignment; null if it has one"),
     ),
@@ -2015,6 +1570,7 @@ REJECTS = Table(
         Column("reason", STRING, "what is wrong with the row"),
     ),
 )
+# fmt: on
 
 INPUTS = {
     table.name: table
