@@ -7,13 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.percentiles import above_p99
 from rebalance_sim.kafka.simulation.heartbeat_groups import EpochRow, RolloutOutcome, StepRow
 from rebalance_sim.kafka.simulation.model import ScenarioKind
-from rebalance_sim.tables import BOUNCES, COSTS, OWNED_PARTITIONS, PARTITION_COSTS, REBALANCES, TIMELINE, Table
+from rebalance_sim.tables import BOUNCES, COSTS, OWNED_PARTITIONS, PARTITION_COSTS, REBALANCES, TIMELINE
 from rebalance_sim.wording import plural
 
 SIMULATED = (COSTS, BOUNCES, REBALANCES, TIMELINE, OWNED_PARTITIONS, PARTITION_COSTS)
@@ -176,8 +174,3 @@ class GroupRows:
             OWNED_PARTITIONS.name: self.owned(),
             PARTITION_COSTS.name: self.partitions(),
         }
-
-
-def table_rows(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.StructArray:
-    """Return rows as an array of structs."""
-    return pa.array(rows, arrow_type(table.schema))
