@@ -99,10 +99,8 @@ def is_possible(group: Group, setting: str, value: str, thresholds: Thresholds) 
 def _has_assignor(group: Group, client: Leader, assignor: str) -> bool:
     if client.library in ("", JAVA):
         return assignor in group.rules_of(client).assignors
-    release, known = (
-        release_of(client),
-        LIBRARIES[client.library].assignor(assignor) if offers(client.library, assignor) else None,
-    )
+    known = LIBRARIES[client.library].assignor(assignor) if offers(client.library, assignor) else None
+    release = release_of(client)
     return known is not None and (release is None or release >= known.added)
 
 
@@ -357,12 +355,7 @@ def _why_all_stop(group: Group, assignor: str) -> str:
 def gives_up_cooperation(group: Group, strategy: str) -> bool:
     """Return whether members that rebalance incrementally would revoke everything under another assignor."""
     now = {protocol for member in group.classic_members for protocol in member["protocols"]}
-    return (
-        bool(now)
-        and all(map(_is_cooperative, now))
-        and strategy in KNOWN_ASSIGNORS
-        and (KNOWN_ASSIGNORS[strategy].protocol is RebalanceProtocol.EAGER)
-    )
+    return bool(now) and all(map(_is_cooperative, now)) and _protocol_of(strategy) is RebalanceProtocol.EAGER
 
 
 def loss_of_cooperation(group: Group, strategy: str) -> str:
@@ -463,4 +456,9 @@ def _changes_kind(group: Group, assignor: str) -> bool:
 
 def _is_cooperative(protocol: str) -> bool:
     """Return whether members that offer only this protocol rebalance incrementally: the name is Java's (KIP-429)."""
-    return protocol in KNOWN_ASSIGNORS and KNOWN_ASSIGNORS[protocol].protocol is RebalanceProtocol.COOPERATIVE
+    return _protocol_of(protocol) is RebalanceProtocol.COOPERATIVE
+
+
+def _protocol_of(assignor: str) -> RebalanceProtocol | None:
+    """Return the rebalance protocol of an assignor; None if the assignor is unknown."""
+    return KNOWN_ASSIGNORS[assignor].protocol if assignor in KNOWN_ASSIGNORS else None

@@ -51,7 +51,6 @@ SPARE = Kind(
     Severity.NOTE,
     Harm.UNEVEN,
     "{idle_workers:worker runs|workers run} no connector and no task: {workers:worker} for {tasks:task}",
-    "",
     decisive="idle_workers",
     needs=WORKERS.name,
 )
@@ -62,7 +61,6 @@ RESTART = Kind(
     "if each worker but the leader restarts, and is away for {away_ms:s}: {moved_tasks} of "
     "{resources:connector or task|connectors and tasks} end on another worker, {started:start}, and each is without a "
     "worker for {mean_down_ms:s} on average, at most {max_down_ms:s} at a time, with {setting}{left}",
-    "",
     scenario=WORKER_RESTART,
     confidence=Confidence.SIMULATED,
     needs=WORKERS.name,

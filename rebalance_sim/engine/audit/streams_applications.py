@@ -43,7 +43,6 @@ STOP = Kind(
     "if process {process} stops for longer than its session: {stopped_tasks:active task moves|active tasks move}, "
     "{restored:stateful task restores|stateful tasks restore} state from changelog topics, and "
     "{standbys_started:standby task starts|standby tasks start} elsewhere",
-    "",
     scenario=PROCESS_STOPS,
     confidence=Confidence.ASSUMED,
     needs=STREAMS_MEMBERS.name,

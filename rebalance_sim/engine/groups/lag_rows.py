@@ -41,6 +41,8 @@ TABLES = {
 """The tables and their columns, of which ``rank`` is null; ``group_lag`` also has the groups without lag."""
 
 _CONTENT = ("join_order", "subscription", "partitions", "generation")
+_FIGURES = ("max_partition_lag", "max_lag", "min_lag", "p99_lag", "max_lag_bound")
+"""Columns of ``lag_balance`` that are figures of ``LagBalance``."""
 
 
 def lag_rows(batches: Iterable[pa.RecordBatch], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -174,9 +176,7 @@ class _Lag:
         columns = {
             **self._named(np.arange(len(of))),
             "member_id": self._names.rows["member_id"],
-            "partitions": pa.array(held.partitions),
-            "lag_partitions": pa.array(held.lag_partitions),
-            "unknown_partitions": pa.array(held.unknown_partitions),
+            **{name: pa.array(getattr(held, name)) for name in ("partitions", "lag_partitions", "unknown_partitions")},
             "lag": _known(held.lag),
             "share": pa.array(held.lag / np.maximum(of_group, 1), mask=(held.lag == UNKNOWN) | (of_group <= 0)),
             "max_partition_lag": _known(largest),
@@ -204,14 +204,10 @@ class _Lag:
             "negative_partitions": pa.array(groups.negative_partitions[of]),
             "lag": _known(lag),
             "unassigned_lag": pa.array(lag - np.maximum(balance.assigned_lag, 0), mask=lag == UNKNOWN),
-            "max_partition_lag": _known(balance.max_partition_lag),
-            "max_lag": _known(balance.max_lag),
+            **{name: _known(getattr(balance, name)) for name in _FIGURES},
             "max_lag_member_id": member_ids.take(_known(balance.most_lagging)),
-            "min_lag": _known(balance.min_lag),
             "mean_lag": pa.array(mean_lag, mask=balance.held_lag == UNKNOWN),
-            "p99_lag": _known(balance.p99_lag),
             "imbalance": pa.array(balance.max_lag / np.where(mean_lag > 0, mean_lag, 1), mask=mean_lag <= 0),
-            "max_lag_bound": _known(balance.max_lag_bound),
             "excess_lag": pa.array(balance.max_lag - balance.max_lag_bound, mask=~is_known),
             "moved_lag": pa.array(np.maximum(balance.moved_lag, 0), mask=owned_max_lag == UNKNOWN),
             "owned_max_lag": _known(owned_max_lag),

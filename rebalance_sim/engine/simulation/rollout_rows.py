@@ -16,6 +16,9 @@ from rebalance_sim.wording import plural
 
 SIMULATED = (COSTS, BOUNCES, REBALANCES, TIMELINE, OWNED_PARTITIONS, PARTITION_COSTS)
 """The tables that a simulation fills."""
+_OF_EPOCH = ("from_ms", "to_ms", "all_owned_ms", "evicted", "revoked", "moved", "unowned_ms")
+_OF_STEP = ("at_ms", "detail", "error", "state", "partitions", "value")
+"""Columns of rebalances, and of the timeline, that are fields of the outcome's rows."""
 Rows = dict[str, list[dict[str, Any]]]
 """By table."""
 
@@ -109,32 +112,21 @@ class GroupRows:
             "rebalance": number,
             "reason": row.reason.name,
             "member_id": self._name(row.consumer),
-            "from_ms": row.from_ms,
             "joined_ms": row.assigned_ms,
-            "to_ms": row.to_ms,
-            "all_owned_ms": row.all_owned_ms,
             "generation": row.epoch,
             "protocol": self.protocol,
             "joined": row.members,
-            "evicted": row.evicted,
-            "revoked": row.revoked,
-            "moved": row.moved,
-            "unowned_ms": row.unowned_ms,
+            **{name: getattr(row, name) for name in _OF_EPOCH},
         }
 
     def step(self, number: int, row: StepRow) -> dict[str, Any]:
         """Return a step of the timeline."""
         return dict(self.names) | {
             "number": number,
-            "at_ms": row.at_ms,
             "kind": row.subject.name,
             "member_id": self._name(row.consumer),
-            "detail": row.detail,
-            "error": row.error,
             "generation": row.epoch,
-            "state": row.state,
-            "partitions": row.partitions,
-            "value": row.value,
+            **{name: getattr(row, name) for name in _OF_STEP},
         }
 
     def owned(self) -> list[dict[str, Any]]:
