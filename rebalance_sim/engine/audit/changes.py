@@ -1,7 +1,9 @@
 """Changes of settings: which ones a group can make, how its client library names them, and how to roll them out."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
+
+from pyspark.sql import Row as SparkRow
 
 from rebalance_sim.engine.audit.group import Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -42,12 +44,7 @@ _DELAY = "group.initial.rebalance.delay.ms"
 _JAVAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 
-class _Fields(Protocol):
-    """A row: one of Spark, or one in its workers."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
-
-
+_Fields = Row | SparkRow
 _Row = TypeVar("_Row", bound=_Fields)
 
 
