@@ -26,7 +26,7 @@ from rebalance_sim.engine.groups.lag_figures import (
     split,
 )
 from rebalance_sim.engine.groups.whole_groups import HASH, KEYS, in_groups, names_of_groups, whole_runs
-from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome, codes, list_offsets, numbers, rows_of
+from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome, codes, list_of_items, numbers, rows_of
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.tables import BOOLEAN, LAG_BALANCE, LAST_ASSIGNMENTS, LONG, MEMBER_LAG, OFFSETS, STRING, struct
 
@@ -74,28 +74,15 @@ def _rows_of_batch(groups: pa.RecordBatch, assignments: Sequence[pa.StructArray]
     offsets, joined, keys = groups.column(OFFSETS.name), groups.column("members"), names_of_groups(groups.column)
     members, none = joined.flatten(), pa.array([], arrow_type(LAST_ASSIGNMENTS.schema))
     assigned = pa.concat_arrays([none, *assignments])
-    parts = (
-        ({name: offsets.flatten().field(name) for name in ("topic", "partition", "lag", "negative")}, _places(offsets)),
-        (
-            {
-                **{name: members.field(name) for name in ("member_id", "subscription", "generation")},
-                "partitions": members.field("owned"),
-                "join_order": members.field("join_order").fill_null(LAST),
-            },
-            _places(joined),
-        ),
-        (
-            {name: assigned.field(name) for name in ("strategy", "member_id", "partitions")},
-            pc.index_in(names_of_groups(assigned.field), value_set=keys),
-        ),
-    )
+    of_offsets = {name: offsets.flatten().field(name) for name in ("topic", "partition", "lag", "negative")}
+    of_members = {name: members.field(name) for name in ("member_id", "subscription", "generation")}
+    of_members |= {"partitions": members.field("owned"), "join_order": members.field("join_order").fill_null(LAST)}
+    of_assigned = {name: assigned.field(name) for name in ("strategy", "member_id", "partitions")}
+    places = pc.index_in(names_of_groups(assigned.field), value_set=keys).cast(pa.int64())
+    groups_of = (list_of_items(offsets), list_of_items(joined), places)
+    parts = zip((of_offsets, of_members, of_assigned), groups_of, strict=True)
     tables = [pa.table(columns | {"group": of}) for columns, of in parts]
     return pa.concat_tables(tables, promote_options="default").sort_by("group").combine_chunks()
-
-
-def _places(nested: pa.ListArray) -> pa.Array:
-    """Return the number of the list that each entry is in."""
-    return pa.array(np.repeat(np.arange(len(nested), dtype=np.int32), np.diff(list_offsets(nested))))
 
 
 class _Part(NamedTuple):
@@ -119,7 +106,7 @@ class _Part(NamedTuple):
     def entries(self, column: str) -> tuple[Ints, "_Part"]:
         """Return the row that each entry of a column of lists is in, and the entries without nulls."""
         lists = self.rows[column]
-        of, entries = np.repeat(np.arange(len(lists)), np.diff(list_offsets(lists))), lists.flatten()
+        of, entries = list_of_items(lists), lists.flatten()
         columns = entries.flatten() if pa.types.is_struct(entries.type) else [entries]
         names = entries.type.names if pa.types.is_struct(entries.type) else ["topic"]
         rows = pa.RecordBatch.from_arrays(columns, names=names)
