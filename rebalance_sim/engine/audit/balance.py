@@ -43,7 +43,6 @@ TOO_MANY_MEMBERS = Kind(
     Severity.NOTE,
     Harm.UNEVEN,
     "{members:member}, {partitions:partition}: {idle_members:member is|members are} idle under any assignor",
-    "",
     decisive="idle_members",
 )
 IMBALANCE = Kind(
@@ -70,7 +69,6 @@ TOPICS_ON_HOST = Kind(
     Harm.UNEVEN,
     "the members on one host own all partitions of a topic, although members on other hosts subscribe to it: {topics}; "
     "no assignor takes hosts into account",
-    "",
     is_news=False,
 )
 LAG = Kind(

@@ -1,7 +1,9 @@
 """Changes of settings: which ones a group can make, how its client library names them, and how to roll them out."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
+
+from pyspark.sql import Row as SparkRow
 
 from rebalance_sim.engine.audit.group import Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -42,12 +44,7 @@ _DELAY = "group.initial.rebalance.delay.ms"
 _JAVAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 
-class _Fields(Protocol):
-    """A row: one of Spark, or one in its workers."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
-
-
+_Fields = Row | SparkRow
 _Row = TypeVar("_Row", bound=_Fields)
 
 
@@ -99,10 +96,8 @@ def is_possible(group: Group, setting: str, value: str, thresholds: Thresholds) 
 def _has_assignor(group: Group, client: Leader, assignor: str) -> bool:
     if client.library in ("", JAVA):
         return assignor in group.rules_of(client).assignors
-    release, known = (
-        release_of(client),
-        LIBRARIES[client.library].assignor(assignor) if offers(client.library, assignor) else None,
-    )
+    known = LIBRARIES[client.library].assignor(assignor) if offers(client.library, assignor) else None
+    release = release_of(client)
     return known is not None and (release is None or release >= known.added)
 
 
@@ -357,12 +352,7 @@ def _why_all_stop(group: Group, assignor: str) -> str:
 def gives_up_cooperation(group: Group, strategy: str) -> bool:
     """Return whether members that rebalance incrementally would revoke everything under another assignor."""
     now = {protocol for member in group.classic_members for protocol in member["protocols"]}
-    return (
-        bool(now)
-        and all(map(_is_cooperative, now))
-        and strategy in KNOWN_ASSIGNORS
-        and (KNOWN_ASSIGNORS[strategy].protocol is RebalanceProtocol.EAGER)
-    )
+    return bool(now) and all(map(_is_cooperative, now)) and _protocol_of(strategy) is RebalanceProtocol.EAGER
 
 
 def loss_of_cooperation(group: Group, strategy: str) -> str:
@@ -463,4 +453,9 @@ def _changes_kind(group: Group, assignor: str) -> bool:
 
 def _is_cooperative(protocol: str) -> bool:
     """Return whether members that offer only this protocol rebalance incrementally: the name is Java's (KIP-429)."""
-    return protocol in KNOWN_ASSIGNORS and KNOWN_ASSIGNORS[protocol].protocol is RebalanceProtocol.COOPERATIVE
+    return _protocol_of(protocol) is RebalanceProtocol.COOPERATIVE
+
+
+def _protocol_of(assignor: str) -> RebalanceProtocol | None:
+    """Return the rebalance protocol of an assignor; None if the assignor is unknown."""
+    return KNOWN_ASSIGNORS[assignor].protocol if assignor in KNOWN_ASSIGNORS else None

@@ -51,7 +51,6 @@ SPARE = Kind(
     Severity.NOTE,
     Harm.UNEVEN,
     "{idle_workers:worker runs|workers run} no connector and no task: {workers:worker} for {tasks:task}",
-    "",
     decisive="idle_workers",
     needs=WORKERS.name,
 )
@@ -62,7 +61,6 @@ RESTART = Kind(
     "if each worker but the leader restarts, and is away for {away_ms:s}: {moved_tasks} of "
     "{resources:connector or task|connectors and tasks} end on another worker, {started:start}, and each is without a "
     "worker for {mean_down_ms:s} on average, at most {max_down_ms:s} at a time, with {setting}{left}",
-    "",
     scenario=WORKER_RESTART,
     confidence=Confidence.SIMULATED,
     needs=WORKERS.name,
@@ -92,8 +90,8 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         return
     cluster = _Cluster(group, thresholds)
     yield from cluster.now()
-    costs = next(iter(group.rows[CONNECT_COSTS.name]), None)
-    if costs is not None and costs["error"] is None and costs["rebalances"]:
+    costs = group.without_error(CONNECT_COSTS.name)
+    if costs is not None and costs["rebalances"]:
         yield from cluster.at_restarts(costs)
 
 
@@ -127,7 +125,7 @@ class _Cluster:
         return sorted(set(self.configured) - running)
 
     def _not_running(self, lost: Sequence[str]) -> Finding:
-        after = self._after_rebalance()
+        after = self.group.without_error(AFTER_REBALANCE)
         remedy = "Start a worker of the cluster." if not self.workers else ""
         if after is not None and not after["unassigned"]:
             # Between two rebalances in a row, what the first one has revoked runs nowhere.
@@ -164,7 +162,7 @@ class _Cluster:
 
     def _spread(self) -> str:
         """Return whether a rebalance spreads the tasks."""
-        after = self._after_rebalance()
+        after = self.group.without_error(AFTER_REBALANCE)
         if after is None:
             return ""
         fewest, most = after["min_tasks"], after["max_tasks"]
@@ -253,10 +251,6 @@ class _Cluster:
         columns = ("max_delay_ms", "client_version", "session_timeout_ms")
         known = all(worker[name] is not None for worker in self.workers for name in columns)
         return known and self.are_configured and not self.unread and not self.pending_ms
-
-    def _after_rebalance(self) -> Row | None:
-        row = next(iter(self.group.rows[AFTER_REBALANCE]), None)
-        return row if row and row["error"] is None else None
 
 
 def _names(connector: str, tasks: range) -> list[str]:

@@ -58,7 +58,7 @@ class Kind:
     description: str
     """A template: ``{figure:noun}`` is a count with its noun, ``{figure:s}`` milliseconds as seconds, ``{figure:t}``
     milliseconds in their usual unit."""
-    recommendation: str
+    recommendation: str = ""
     """A template like the description; empty if there is nothing to do."""
     scenario: str | None = None
     """The hypothetical scenario of which it is a result; None for the present state."""

@@ -175,8 +175,7 @@ class Group:
     @property
     def tasks_error(self) -> str | None:
         """Why the tasks of an application of Kafka Streams have no predicted assignment; None if they have one."""
-        row = self._only(STREAMS_BALANCE.name)
-        return row["error"] if row and self.streams_members else None
+        return self._error(STREAMS_BALANCE.name) if self.streams_members else None
 
     @property
     def rollout_of_tasks_error(self) -> str | None:
@@ -240,14 +239,12 @@ class Group:
     @property
     def balance(self) -> Row | None:
         """The row of ``balance`` under the elected protocol; None if the group cannot be predicted."""
-        row = self._only(BALANCE.name)
-        return row if row and row["error"] is None else None
+        return self.without_error(BALANCE.name)
 
     @property
     def prediction_error(self) -> str | None:
         """Why the group has no predicted assignment; None if it has one, or is not predicted."""
-        row = self._only(BALANCE.name)
-        return row["error"] if row else None
+        return self._error(BALANCE.name)
 
     @property
     def bounds(self) -> Row | None:
@@ -333,14 +330,12 @@ class Group:
     @property
     def costs(self) -> Row | None:
         """The row of ``costs``; None if the group cannot be simulated."""
-        row = self._only(COSTS.name)
-        return row if row and row["error"] is None else None
+        return self.without_error(COSTS.name)
 
     @property
     def simulation_error(self) -> str | None:
         """Why the group has no simulated rollout; None if it has one."""
-        row = self._only(COSTS.name)
-        return row["error"] if row else None
+        return self._error(COSTS.name)
 
     @property
     def lag_costs(self) -> Row | None:
@@ -350,8 +345,7 @@ class Group:
     @property
     def migration_costs(self) -> Row | None:
         """The row of ``migration_costs``; None if the migration of the group cannot be simulated."""
-        row = self._only(MIGRATION_COSTS.name)
-        return row if row and row["error"] is None else None
+        return self.without_error(MIGRATION_COSTS.name)
 
     @property
     def advice(self) -> Sequence[Row]:
@@ -516,6 +510,15 @@ class Group:
             return self.brokers.rules(client.release or None)
         except UserError:
             return self.brokers.rules()
+
+    def without_error(self, table: str) -> Row | None:
+        """Return the row of a table with one row per group; None without one, or if it has an error."""
+        row = self._only(table)
+        return row if row and row["error"] is None else None
+
+    def _error(self, table: str) -> str | None:
+        row = self._only(table)
+        return row["error"] if row else None
 
     def _only(self, table: str) -> Row | None:
         return next(iter(self.rows[table]), None)

@@ -17,7 +17,6 @@ LAG = Kind(
     Harm.BEHIND,
     "{lag:record} of lag in {lag_partitions:partition} of {topics}, whose owners are not predicted: at most {most} in "
     "one partition ({where}){age}{unknown}",
-    "",
     decisive="max_partition_lag",
     matter="lag",
     needs=OFFSETS.name,

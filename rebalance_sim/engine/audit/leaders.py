@@ -48,9 +48,7 @@ FAILS = Kind("assignment-fails", Severity.ERROR, Harm.STOPPED, "the leader's ass
 NOT_PREDICTED = Kind(
     "assignment-unknown", Severity.NOTE, Harm.HABIT, "the assignment is not predicted: {problem}", "{remedy}"
 )
-OTHER_KIND = Kind(
-    "other-kind-of-group", Severity.NOTE, Harm.HABIT, "{what} ({evidence}): no assignment is predicted", ""
-)
+OTHER_KIND = Kind("other-kind-of-group", Severity.NOTE, Harm.HABIT, "{what} ({evidence}): no assignment is predicted")
 OTHER_KIND_PREDICTED = replace(
     OTHER_KIND, description="{what} ({evidence}): its assignment is predicted, but neither its lag nor its rollouts"
 )

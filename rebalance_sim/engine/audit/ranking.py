@@ -115,10 +115,6 @@ def _largest_groups(findings: DataFrame, shown_groups: int) -> DataFrame:
 @once
 def _counted(findings: DataFrame) -> DataFrame:
     """Return the kinds of findings, with the numbers of their groups, and of the lag and the members of those."""
-    lag, members = (
-        F.coalesce(F.try_sum("lag"), F.lit(0)),
-        F.sum(F.greatest("members", F.lit(1)) * F.coalesce("weight", F.lit(1))),
-    )
-    return findings.groupBy(*_KEYS, "harm").agg(
-        F.count("*").alias("groups"), lag.alias("lag"), members.alias("members")
-    )
+    weighted = F.greatest("members", F.lit(1)) * F.coalesce("weight", F.lit(1))
+    lag, members = F.coalesce(F.try_sum("lag"), F.lit(0)).alias("lag"), F.sum(weighted).alias("members")
+    return findings.groupBy(*_KEYS, "harm").agg(F.count("*").alias("groups"), lag, members)

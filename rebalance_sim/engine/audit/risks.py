@@ -77,7 +77,6 @@ EMPTY = Kind(
     Severity.NOTE,
     Harm.HABIT,
     "no members; {partitions:committed offset expires|committed offsets expire} unless consumers come back",
-    "",
     matter="no-members",
     needs=OFFSETS.name,
 )
@@ -127,7 +126,6 @@ REGEX = Kind(
     Harm.HABIT,
     "{members:member subscribes|members subscribe} with a regular expression, {regex}: a new topic that matches "
     "changes the assignment",
-    "",
 )
 REPEATED = Kind(
     "rebalances-repeatedly",

@@ -112,10 +112,10 @@ DEPENDS = replace(
 )
 KINDS = (COST, FAILS, DEADLOCK, UNSTABLE, STORM, DOWNTIME, DEPENDS)
 _IN_EPOCHS = {
-    GroupKind.SHARE: (COST_OF_SHARES, DEADLOCK, UNSTABLE_OF_SHARES),
-    GroupKind.STREAMS_GROUP: (COST_OF_TASKS, DEADLOCK_OF_TASKS, UNSTABLE_OF_TASKS),
+    GroupKind.SHARE: (COST_OF_SHARES, DEADLOCK, UNSTABLE_OF_SHARES, DOWNTIME),
+    GroupKind.STREAMS_GROUP: (COST_OF_TASKS, DEADLOCK_OF_TASKS, UNSTABLE_OF_TASKS, DOWNTIME_OF_TASKS),
 }
-"""By kind of group whose members wait for no rebalance, how its findings are worded."""
+"""By kind of group whose members wait for no rebalance, how its findings are worded; share groups have no advice."""
 SAVED = (
     *("unowned_ms_saved", "p99_unowned_ms_saved", "max_unowned_ms_saved", "rebalances_saved", "moved_saved"),
     *("unowned_lag_saved", "delay_ms_saved"),
@@ -135,59 +135,41 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     costs, found = group.costs, choices(group, thresholds)
     if costs is None or found is None:
         return
-    if group.kind.kind in _IN_EPOCHS:
-        yield from _in_epochs(group, costs, found.best)
-        return
-    figures = cost_figures(costs)
-    names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"], "lag": "", "seen": _seen(group)}
-    if costs["storms"] or not costs["stable"]:
-        names |= _named_settings(group)
-
-    def finding(kind: Kind, more: Mapping[str, float] | None = None) -> Finding:
-        return Finding(kind, figures | dict(more or {}), names, simulated=group.scenario)
-
-    yield _with_lag(group, finding(COST))
-    if costs["failed"]:
-        yield finding(FAILS, {"failed": costs["failed"]})
-    elif not costs["finished"]:
-        yield finding(DEADLOCK)
-    elif not costs["stable"]:
-        yield finding(UNSTABLE)
-    if costs["storms"]:
-        yield finding(STORM, {"storms": costs["storms"]})
-    points = found.turning_points()
-    if found.best is not None:
-        yield _with_range(group, _with_setting(group, finding(DOWNTIME), found.best), found, points)
-    elif points:
-        yield _with_range(group, finding(DEPENDS), found, points)
-
-
-def _in_epochs(group: Group, costs: Row, best: Row | None) -> Iterator[Finding]:
-    """Yield the findings about a rollout in which nobody waits for a rebalance.
-
-    Settings are tried in streams groups only, and that restoring state takes no time is assumed there.
-    """
-    cost, deadlock, unstable = _IN_EPOCHS[group.kind.kind]
-    figures = cost_figures(costs)
-    figures = {"epochs": figures.pop("rebalances"), **figures}
-    names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"], "stable": ""}
+    cost, deadlock, unstable, downtime = _IN_EPOCHS.get(group.kind.kind, (COST, DEADLOCK, UNSTABLE, DOWNTIME))
+    figures, names = _figures_and_names(group, costs)
+    # That restoring state takes no time is assumed.
     confidence = Confidence.ASSUMED if cost is COST_OF_TASKS else None
-    if cost is COST_OF_TASKS and costs["stable_ms"] is not None:
-        figures["stable_ms"] = costs["stable_ms"]
-        names["stable"] = filled(_STABLE, figures)
 
     def finding(kind: Kind, more: Mapping[str, float] | None = None) -> Finding:
         return Finding(kind, figures | dict(more or {}), names, simulated=group.scenario, confidence=confidence)
 
-    yield finding(cost)
+    yield _with_lag(group, finding(cost))
     if costs["failed"]:
         yield finding(FAILS, {"failed": costs["failed"]})
     elif not costs["finished"]:
         yield finding(deadlock)
     elif not costs["stable"]:
         yield finding(unstable)
-    if best is not None:
-        yield _with_setting(group, finding(DOWNTIME_OF_TASKS), best)
+    if costs["storms"]:
+        yield finding(STORM, {"storms": costs["storms"]})
+    points = found.turning_points()
+    if found.best is not None:
+        yield _with_range(group, _with_setting(group, finding(downtime), found.best), found, points)
+    elif points:
+        yield _with_range(group, finding(DEPENDS), found, points)
+
+
+def _figures_and_names(group: Group, costs: Row) -> tuple[dict[str, float], dict[str, str]]:
+    """Return what the templates of findings about a rollout contain."""
+    figures = cost_figures(costs)
+    names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"], "lag": "", "stable": ""}
+    names |= {"seen": _seen(group)} | (_named_settings(group) if costs["storms"] or not costs["stable"] else {})
+    if group.kind.kind in _IN_EPOCHS:
+        figures = {"epochs": figures.pop("rebalances"), **figures}
+    if group.kind.kind is GroupKind.STREAMS_GROUP and costs["stable_ms"] is not None:
+        figures["stable_ms"] = costs["stable_ms"]
+        names["stable"] = filled(_STABLE, figures)
+    return figures, names
 
 
 def choices(group: Group, thresholds: Thresholds) -> Choices | None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rebalance_sim.engine.tables.arrow import list_offsets, lists, numbers
+from rebalance_sim.engine.tables.arrow import list_of_items, lists, numbers
 
 SEARCH_TERMS = "search_terms"
 """Rows of groups with their terms: the columns of ``verdicts`` of these names."""
@@ -31,7 +31,7 @@ def search_terms(members: pa.ListArray, offsets: pa.ListArray | None) -> pa.Tabl
     ``members`` has the lists of the groups' members; ``offsets`` those of their rows of offsets, None without offsets.
     """
     flat = members.flatten()
-    of_members = _repeated(members)
+    of_members = list_of_items(members)
     subscribed, unsubscribed = _topics(flat, of_members, offsets)
     topics = {"topics": subscribed, "offsets_topics": unsubscribed}
     clients = {
@@ -51,10 +51,10 @@ def search_terms(members: pa.ListArray, offsets: pa.ListArray | None) -> pa.Tabl
 def _topics(members: pa.StructArray, of_members: _Numbers, offsets: pa.ListArray | None) -> tuple[_Terms, _Terms]:
     """Return the topics that members subscribe to, and those that are only in offsets."""
     lists_of_topics = members.field("subscription")
-    subscribed = _Terms(of_members[_repeated(lists_of_topics)], lists_of_topics.flatten())
+    subscribed = _Terms(of_members[list_of_items(lists_of_topics)], lists_of_topics.flatten())
     if offsets is None:
         return subscribed, _Terms(of_members[:0], subscribed.terms.slice(0, 0))
-    committed = _Terms(_repeated(offsets), offsets.flatten().field("topic"))
+    committed = _Terms(list_of_items(offsets), offsets.flatten().field("topic"))
     rows = pa.table(
         {
             "group": np.concatenate([subscribed.groups, committed.groups]),
@@ -90,8 +90,3 @@ def _first(of: Mapping[str, _Terms], groups: int, most: int, left_out: str) -> d
         kept = ordered["term"].filter(pa.array(is_kept)).combine_chunks()
         columns[name] = pc.if_else(pa.array(counts > 0), lists(ends, kept), None)
     return columns | {left_out: pa.array(more)}
-
-
-def _repeated(nested: pa.ListArray) -> _Numbers:
-    """Return, for each item of the lists, the number of its list."""
-    return np.repeat(np.arange(len(nested)), np.diff(list_offsets(nested)))

@@ -43,7 +43,6 @@ STOP = Kind(
     "if process {process} stops for longer than its session: {stopped_tasks:active task moves|active tasks move}, "
     "{restored:stateful task restores|stateful tasks restore} state from changelog topics, and "
     "{standbys_started:standby task starts|standby tasks start} elsewhere",
-    "",
     scenario=PROCESS_STOPS,
     confidence=Confidence.ASSUMED,
     needs=STREAMS_MEMBERS.name,
@@ -70,19 +69,13 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about an application of Kafka Streams; none about another group."""
     if not group.streams_members:
         return
-    balance = _row(group, STREAMS_BALANCE.name)
+    balance = group.without_error(STREAMS_BALANCE.name)
     yield from _spread(group, balance, thresholds)
     if balance is not None and balance["probing"]:
         yield Finding(WARM_UPS)
-    after = _row(group, AFTER_STOP)
+    after = group.without_error(AFTER_STOP)
     if after is not None:
         yield from _stop(group, after)
-
-
-def _row(group: Group, name: str) -> Row | None:
-    """Return the row of a prediction; None without one."""
-    row = next(iter(group.rows[name]), None)
-    return row if row and row["error"] is None else None
 
 
 def _spread(group: Group, balance: Row | None, thresholds: Thresholds) -> Iterator[Finding]:
@@ -128,7 +121,7 @@ def _stop(group: Group, after: Row) -> Iterator[Finding]:
     names = {"process": after["process_id"]}
     yield Finding(STOP, figures, names)
     has_standbys = after["standby_replicas"] or any(_tasks(member, "standby") for member in group.streams_members)
-    with_standby = _row(group, WITH_STANDBY)
+    with_standby = group.without_error(WITH_STANDBY)
     if has_standbys or with_standby is None or with_standby["restored"] >= after["restored"]:
         return
     is_classic = group.is_classic_application

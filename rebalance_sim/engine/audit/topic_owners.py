@@ -1,10 +1,9 @@
 """Topics by who owns their partitions now: members, and hosts on which several members own all of them."""
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rebalance_sim.engine.tables.arrow import list_offsets
+from rebalance_sim.engine.tables.arrow import list_of_items
 
 
 def topics_on_one_host(members: pa.ListArray) -> pa.Table:
@@ -40,8 +39,8 @@ def _owned(members: pa.ListArray) -> pa.Table:
     """Return a row for each owned partition: ``group, topic, partition, member_id, host``."""
     flat = members.flatten()
     owned = flat.field("owned")
-    of_owned = pa.array(np.repeat(np.arange(len(flat)), np.diff(list_offsets(owned))))
-    groups = pa.array(np.repeat(np.arange(len(members)), np.diff(list_offsets(members))))
+    of_owned = pa.array(list_of_items(owned))
+    groups = pa.array(list_of_items(members))
     partitions = owned.flatten()
     return pa.table(
         {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rebalance_sim.engine.audit.changes import change_of
+from rebalance_sim.engine.audit.changes import change_of, most_saved
 from rebalance_sim.engine.audit.group import Row
 from rebalance_sim.engine.simulation.pays import Pays
 from rebalance_sim.kafka.clients.library import ASSIGNORS, INSTANCE_ID, PROTOCOL
@@ -104,7 +104,7 @@ class Choices:
 
     def _best(self, rows: Mapping[str, Row], unowned_ms: float) -> Row | None:
         paying = [row for row in rows.values() if self._saves_enough(row["unowned_ms_saved"], unowned_ms)]
-        return min(paying, key=lambda row: (-row["unowned_ms_saved"], change_of(row)), default=None)
+        return min(paying, key=most_saved, default=None)
 
     def _saves_enough(self, saved_ms: float, unowned_ms: float) -> bool:
         return bool(self._pays.by(saved_ms, unowned_ms, self._partitions))

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.connect.mirror_tasks import SourceClusters
+from rebalance_sim.engine.groups.whole_groups import KEYS, collected, join_key
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome
 from rebalance_sim.engine.tables.inputs import usable
@@ -34,7 +35,6 @@ from rebalance_sim.tables import (
     MIRROR_TASKS,
     TASK_ASSIGNMENTS,
     WORKERS,
-    Table,
     struct,
 )
 
@@ -43,7 +43,6 @@ MAX_DELAYS_MS = (0, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000)
 """Values of ``scheduled.rebalance.max.delay.ms`` that are tried."""
 _TABLES = (CONNECT_COSTS, CONNECT_REBALANCES, TASK_ASSIGNMENTS, MIRROR_TASKS, CONNECT_ADVICE)
 _SCHEMA = struct({table.name: table.schema for table in _TABLES})
-_KEYS = ("cluster", "group_id")
 _NO_WORKERS = "the cluster has connectors and no workers"
 
 
@@ -68,10 +67,10 @@ class ConnectPlan:
             rows: dict[str, Rows] = {table.name: [] for table in _TABLES}
             for cluster in batch.to_pylist():
                 for name, of_cluster in self._play(cluster).items():
-                    rows[name] += [{key: cluster[key] for key in _KEYS} | row for row in of_cluster]
+                    rows[name] += [{key: cluster[key] for key in KEYS} | row for row in of_cluster]
             for table in _TABLES:
                 if rows[table.name]:
-                    yield as_outcome(table.name, _struct_array(table, rows[table.name]), _SCHEMA)
+                    yield as_outcome(table.name, pa.array(rows[table.name], arrow_type(table.schema)), _SCHEMA)
 
     def _play(self, row: dict[str, Any]) -> dict[str, Rows]:
         """Return the rows of a cluster by table, without its name."""
@@ -150,7 +149,7 @@ class Setup:
     @classmethod
     def of(cls, row: dict[str, Any], brokers: Brokers) -> "Setup":
         """Return the cluster of a row; the worker that joined first leads."""
-        listed = sorted(row["workers"], key=_join_key)
+        listed = sorted(row["workers"], key=join_key)
         first = listed[0]
         version = brokers.rules(first["client_version"])
         if version.connect is ConnectRules.EAGER and first["protocol"] != EAGER:
@@ -189,20 +188,10 @@ def _by_cluster(workers: DataFrame, connectors: DataFrame) -> DataFrame:
     # Spark does not sort maps.
     with_entries = connectors.withColumn("config", F.map_entries("config"))
     return (
-        _collected(workers, WORKERS, "workers")
-        .join(_collected(with_entries, CONNECTORS, "connectors"), [*_KEYS], "full")
-        .select(*_KEYS, *(F.coalesce(name, F.array()).alias(name) for name in ("workers", "connectors")))
+        collected(workers, WORKERS.names, "workers")
+        .join(collected(with_entries, CONNECTORS.names, "connectors"), [*KEYS], "full")
+        .select(*KEYS, *(F.coalesce(name, F.array()).alias(name) for name in ("workers", "connectors")))
     )
-
-
-def _collected(rows: DataFrame, table: Table, name: str) -> DataFrame:
-    columns = [column for column in table.names if column not in _KEYS]
-    return rows.groupBy(*_KEYS).agg(F.array_sort(F.collect_list(F.struct(*columns))).alias(name))
-
-
-def _join_key(worker: dict[str, Any]) -> tuple[bool, int, str]:
-    order = worker["join_order"]
-    return (order is None, order or 0, worker["member_id"])
 
 
 def _worker_of(row: dict[str, Any]) -> WorkerRow:
@@ -290,7 +279,3 @@ def _owners(workers: Sequence[WorkerRow]) -> dict[str | ConnectorTaskId, str]:
     for worker in workers:
         owners |= dict.fromkeys(worker.connectors, worker.name) | dict.fromkeys(worker.tasks, worker.name)
     return owners
-
-
-def _struct_array(table: Table, rows: Rows) -> pa.StructArray:
-    return pa.array(rows, arrow_type(table.schema))

@@ -76,8 +76,8 @@ def collect_group(members: DataFrame, columns: Iterable[str]) -> pa.RecordBatch:
 
 
 @dataclass(frozen=True)
-class RejectedMember:
-    """A row of the members table that could not be used."""
+class RejectedRow:
+    """A row of an input table that could not be used."""
 
     group: int
     """Index of its group in the batch."""
@@ -202,7 +202,7 @@ class GroupBatch:
         members = pa.StructArray.from_arrays(columns, names=members.type.names)
         return replace(self, offsets=before[self.offsets], members=members)
 
-    def reject(self, reasons: dict[int, str]) -> tuple["GroupBatch", list[RejectedMember]]:
+    def reject(self, reasons: dict[int, str]) -> tuple["GroupBatch", list[RejectedRow]]:
         """Leave out members; ``reasons`` are by index."""
         if not reasons:
             return self, []
@@ -211,7 +211,7 @@ class GroupBatch:
         for member, reason in sorted(reasons.items()):
             kept[member] = False
             group = int(self.group_of_member[member])
-            rejected.append(RejectedMember(group, self._as_json(group, member), reason))
+            rejected.append(RejectedRow(group, self._as_json(group, member), reason))
         counts = np.bincount(self.group_of_member[~kept], minlength=len(self.group_ids)).astype(np.int32)
         return replace(self.keep(kept), rejected_members=self.rejected_members + counts), rejected
 
@@ -224,7 +224,7 @@ class GroupBatch:
         row |= {name: value for name, value in given.items() if value is not None and (name, value) != ("owned", [])}
         return json.dumps(row, ensure_ascii=False, default=_base64)
 
-    def without_unusable_members(self, all_vote: bool) -> tuple["GroupBatch", list[RejectedMember]]:
+    def without_unusable_members(self, all_vote: bool) -> tuple["GroupBatch", list[RejectedRow]]:
         """Leave out members with values that Kafka does not allow, and repeated members.
 
         Unless ``all_vote``, members with protocols that Kafka does not allow stay; ``voters`` leaves them out.

@@ -26,7 +26,7 @@ from rebalance_sim.engine.groups.lag_figures import (
     split,
 )
 from rebalance_sim.engine.groups.whole_groups import HASH, KEYS, in_groups, names_of_groups, whole_runs
-from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome, codes, list_offsets, numbers, rows_of
+from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome, codes, list_of_items, numbers, rows_of
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.tables import BOOLEAN, LAG_BALANCE, LAST_ASSIGNMENTS, LONG, MEMBER_LAG, OFFSETS, STRING, struct
 
@@ -41,6 +41,8 @@ TABLES = {
 """The tables and their columns, of which ``rank`` is null; ``group_lag`` also has the groups without lag."""
 
 _CONTENT = ("join_order", "subscription", "partitions", "generation")
+_FIGURES = ("max_partition_lag", "max_lag", "min_lag", "p99_lag", "max_lag_bound")
+"""Columns of ``lag_balance`` that are figures of ``LagBalance``."""
 
 
 def lag_rows(batches: Iterable[pa.RecordBatch], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -72,28 +74,15 @@ def _rows_of_batch(groups: pa.RecordBatch, assignments: Sequence[pa.StructArray]
     offsets, joined, keys = groups.column(OFFSETS.name), groups.column("members"), names_of_groups(groups.column)
     members, none = joined.flatten(), pa.array([], arrow_type(LAST_ASSIGNMENTS.schema))
     assigned = pa.concat_arrays([none, *assignments])
-    parts = (
-        ({name: offsets.flatten().field(name) for name in ("topic", "partition", "lag", "negative")}, _places(offsets)),
-        (
-            {
-                **{name: members.field(name) for name in ("member_id", "subscription", "generation")},
-                "partitions": members.field("owned"),
-                "join_order": members.field("join_order").fill_null(LAST),
-            },
-            _places(joined),
-        ),
-        (
-            {name: assigned.field(name) for name in ("strategy", "member_id", "partitions")},
-            pc.index_in(names_of_groups(assigned.field), value_set=keys),
-        ),
-    )
+    of_offsets = {name: offsets.flatten().field(name) for name in ("topic", "partition", "lag", "negative")}
+    of_members = {name: members.field(name) for name in ("member_id", "subscription", "generation")}
+    of_members |= {"partitions": members.field("owned"), "join_order": members.field("join_order").fill_null(LAST)}
+    of_assigned = {name: assigned.field(name) for name in ("strategy", "member_id", "partitions")}
+    places = pc.index_in(names_of_groups(assigned.field), value_set=keys).cast(pa.int64())
+    groups_of = (list_of_items(offsets), list_of_items(joined), places)
+    parts = zip((of_offsets, of_members, of_assigned), groups_of, strict=True)
     tables = [pa.table(columns | {"group": of}) for columns, of in parts]
     return pa.concat_tables(tables, promote_options="default").sort_by("group").combine_chunks()
-
-
-def _places(nested: pa.ListArray) -> pa.Array:
-    """Return the number of the list that each entry is in."""
-    return pa.array(np.repeat(np.arange(len(nested), dtype=np.int32), np.diff(list_offsets(nested))))
 
 
 class _Part(NamedTuple):
@@ -117,7 +106,7 @@ class _Part(NamedTuple):
     def entries(self, column: str) -> tuple[Ints, "_Part"]:
         """Return the row that each entry of a column of lists is in, and the entries without nulls."""
         lists = self.rows[column]
-        of, entries = np.repeat(np.arange(len(lists)), np.diff(list_offsets(lists))), lists.flatten()
+        of, entries = list_of_items(lists), lists.flatten()
         columns = entries.flatten() if pa.types.is_struct(entries.type) else [entries]
         names = entries.type.names if pa.types.is_struct(entries.type) else ["topic"]
         rows = pa.RecordBatch.from_arrays(columns, names=names)
@@ -174,9 +163,7 @@ class _Lag:
         columns = {
             **self._named(np.arange(len(of))),
             "member_id": self._names.rows["member_id"],
-            "partitions": pa.array(held.partitions),
-            "lag_partitions": pa.array(held.lag_partitions),
-            "unknown_partitions": pa.array(held.unknown_partitions),
+            **{name: pa.array(getattr(held, name)) for name in ("partitions", "lag_partitions", "unknown_partitions")},
             "lag": _known(held.lag),
             "share": pa.array(held.lag / np.maximum(of_group, 1), mask=(held.lag == UNKNOWN) | (of_group <= 0)),
             "max_partition_lag": _known(largest),
@@ -204,14 +191,10 @@ class _Lag:
             "negative_partitions": pa.array(groups.negative_partitions[of]),
             "lag": _known(lag),
             "unassigned_lag": pa.array(lag - np.maximum(balance.assigned_lag, 0), mask=lag == UNKNOWN),
-            "max_partition_lag": _known(balance.max_partition_lag),
-            "max_lag": _known(balance.max_lag),
+            **{name: _known(getattr(balance, name)) for name in _FIGURES},
             "max_lag_member_id": member_ids.take(_known(balance.most_lagging)),
-            "min_lag": _known(balance.min_lag),
             "mean_lag": pa.array(mean_lag, mask=balance.held_lag == UNKNOWN),
-            "p99_lag": _known(balance.p99_lag),
             "imbalance": pa.array(balance.max_lag / np.where(mean_lag > 0, mean_lag, 1), mask=mean_lag <= 0),
-            "max_lag_bound": _known(balance.max_lag_bound),
             "excess_lag": pa.array(balance.max_lag - balance.max_lag_bound, mask=~is_known),
             "moved_lag": pa.array(np.maximum(balance.moved_lag, 0), mask=owned_max_lag == UNKNOWN),
             "owned_max_lag": _known(owned_max_lag),

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rebalance_sim.engine.groups.batch_arrays import as_groups, find_topics
-from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedMember
+from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedRow
 from rebalance_sim.engine.tables.arrow import lists, rows_of, strings, topic_partitions
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
 from rebalance_sim.kafka.balance import Balance, SharedBalance, balance, shared_balance
@@ -186,17 +186,17 @@ def election_rows(
     )
 
 
-def reject_rows(batch: GroupBatch, rejected: list[RejectedMember]) -> pa.StructArray:
-    """Return rejected members as rows of the rejects table."""
+def reject_rows(batch: GroupBatch, rejected: list[RejectedRow], table: Table = MEMBERS) -> pa.StructArray:
+    """Return rejected rows of an input table as rows of the rejects table."""
     groups = pa.array([reject.group for reject in rejected], pa.int32())
     return rows_of(
         REJECTS.schema,
         {
-            "table": pa.array([MEMBERS.name] * len(rejected)),
+            "table": pa.repeat(table.name, len(rejected)),
             "cluster": batch.clusters.take(groups),
             "group_id": batch.group_ids.take(groups),
-            "row": pa.array([reject.row for reject in rejected]),
-            "reason": pa.array([reject.reason for reject in rejected]),
+            "row": pa.array([reject.row for reject in rejected], pa.string()),
+            "reason": pa.array([reject.reason for reject in rejected], pa.string()),
         },
     )
 

@@ -4,8 +4,9 @@ Sorting rows by a hash of their group takes Spark less time than collecting them
 from it faster than nested ones.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +32,18 @@ _BYTES_AT_A_TIME = 2**23
 def names_of_groups(column: Callable[[str], pa.Array]) -> pa.Array:
     """Return a name for each row that is the same for the rows of a group alone; ``column`` returns a column."""
     return pc.binary_join_element_wise(*map(column, KEYS), "\0")
+
+
+def collected(rows: DataFrame, columns: Iterable[str], name: str) -> DataFrame:
+    """Nest the rows of each group as a sorted list of structs, which have no key of the group."""
+    kept = [column for column in columns if column not in KEYS]
+    return rows.groupBy(*KEYS).agg(F.array_sort(F.collect_list(F.struct(*kept))).alias(name))
+
+
+def join_key(member: Mapping[str, Any]) -> tuple[bool, int, str]:
+    """Return what members are sorted by: their order of joining, or else their ids."""
+    order = member["join_order"]
+    return (order is None, order or 0, member["member_id"])
 
 
 def by_group(members: DataFrame, columns: Iterable[str]) -> DataFrame:

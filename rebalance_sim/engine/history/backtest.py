@@ -205,14 +205,11 @@ class Backtest:
         return {
             "cluster": generations.clusters,
             "group_id": generations.column("history_group_id"),
-            "recreated": generations.column("recreated"),
             "generation": generations.column("history_generation"),
-            "completed_at_ms": generations.column("completed_at_ms"),
+            **{name: generations.column(name) for name in ("recreated", "completed_at_ms", "protocol")},
             "basis": pa.repeat(self.basis, number),
-            "protocol": generations.column("protocol"),
             "strategy": pa.array([answers.strategies.get(each) for each in range(number)], pa.string()),
-            "client_library": generations.of_leaders("client_library"),
-            "client_version": generations.of_leaders("client_version"),
+            **{name: generations.of_leaders(name) for name in ("client_library", "client_version")},
             "members": pa.array(np.diff(generations.offsets)),
             "partitions": pa.array(assigned),
             "result": pa.array([result for result, _ in results]),
@@ -291,12 +288,9 @@ class _Answers:
         elif name == REJECTS.name:
             self.rejected.update(zip(of_rows, rows.field("reason").to_pylist(), strict=True))
         elif name == BALANCE.name:
-            columns: dict[str, dict[int, Any]] = {
-                "strategy": self.strategies,
-                "error": self.errors,
-                "bounds": self.bounds,
-            }
-            for column, values in (columns | {"alternatives": self.alternatives}).items():
+            columns: dict[str, dict[int, Any]] = {"strategy": self.strategies, "error": self.errors}
+            columns |= {"bounds": self.bounds, "alternatives": self.alternatives}
+            for column, values in columns.items():
                 pairs = zip(of_rows, rows.field(column).to_pylist(), strict=True)
                 values.update({number: value for number, value in pairs if value is not None})
 

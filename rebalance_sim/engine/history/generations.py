@@ -189,10 +189,8 @@ def differences(generations: Generations, actual: Entries, predicted: Entries) -
     of_topics, names = codes(pa.concat_arrays([actual.topics, predicted.topics]))
     order = pc.sort_indices(names)
     by_name = np.argsort(numbers(order)).astype(np.int32)[of_topics]
-    size, most = (
-        max(len(names), 1),
-        int(max(actual.partitions.max(initial=0), predicted.partitions.max(initial=0))) + 1,
-    )
+    size = max(len(names), 1)
+    most = 1 + int(max(part.partitions.max(initial=0) for part in (actual, predicted)))
 
     def key(part: Entries, codes_of_topics: Ints32) -> Ints:
         return (part.members * size + codes_of_topics) * most + part.partitions

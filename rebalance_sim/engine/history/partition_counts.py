@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.tables.arrow import arrow_type, list_offsets, numbers
+from rebalance_sim.engine.tables.arrow import arrow_type, list_of_items, list_offsets, numbers
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.tables import TOPICS
 
@@ -102,25 +102,20 @@ def _own_counts(batch: pa.RecordBatch) -> pa.Table:
     """Return ``group, topic, partitions``: the counts that each group's own members show, 0 if they show none."""
     nested = batch.column("members")
     members = nested.flatten()
-    of_members = np.repeat(np.arange(len(batch)), np.diff(list_offsets(nested)))
+    of_members = list_of_items(nested)
     parts = []
     for name in ("owned", "assigned"):
         entries = members.field(name).flatten()
         counts = pc.add(entries.field("partition"), 1).cast(pa.int64())
-        parts.append((_of_lists(members.field(name), of_members), entries.field("topic"), counts))
+        parts.append((of_members[list_of_items(members.field(name))], entries.field("topic"), counts))
     subscribed = members.field("subscription")
     names = subscribed.flatten()
-    parts.append((_of_lists(subscribed, of_members), names, pa.array(np.zeros(len(names), np.int64))))
+    parts.append((of_members[list_of_items(subscribed)], names, pa.array(np.zeros(len(names), np.int64))))
     rows = pa.concat_tables(
         [pa.table({"group": pa.array(of), "topic": topics, "partitions": counts}) for of, topics, counts in parts]
     )
     own = rows.group_by(["group", "topic"]).aggregate([("partitions", "max")])
     return own.rename_columns({"partitions_max": "partitions"})
-
-
-def _of_lists(column: pa.ListArray, of_members: Ints) -> Ints:
-    """Return the group of each item of the members' lists."""
-    return np.repeat(of_members, np.diff(list_offsets(column)))
 
 
 def _last_of_each(rows: pa.Table) -> pa.Table:

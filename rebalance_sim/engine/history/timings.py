@@ -185,8 +185,7 @@ def _who_began(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = batch.to_pylist()
         for row in rows:
-            reason = row.pop("reason") or ""
-            row |= {"left": left_by(reason), "joined": joined_by(reason)}
+            row |= {"left": left_by(row["reason"] or ""), "joined": joined_by(row["reason"] or "")}
         yield pa.RecordBatch.from_struct_array(pa.array(rows, arrow_type(_BEGINNING)))
 
 
@@ -215,10 +214,7 @@ def _with_workloads(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
     for batch in batches:
         rows = [{**row, "workload": None} for row in batch.to_pylist()]
         rows += [row | {"workload": found} for row in rows if (found := workload(row["client_id"], row["instance_id"]))]
-        columns = arrow_type(_OF_WORKLOADS)
-        yield pa.RecordBatch.from_struct_array(
-            pa.array([{of.name: row[of.name] for of in columns} for row in rows], columns)
-        )
+        yield pa.RecordBatch.from_struct_array(pa.array(rows, arrow_type(_OF_WORKLOADS)))
 
 
 def _summarised(samples: DataFrame) -> DataFrame:

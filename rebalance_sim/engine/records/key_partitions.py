@@ -1,7 +1,7 @@
 """Compute the partition of every keyed record, by Spark expressions where they exist, else in Python workers."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -44,7 +44,7 @@ def partition_of_key(clients: Sequence[Client], partitions: str = "partitions") 
     if len(alike) == 1:
         return _in_worker(by_workers[0], partitions)
     if by_workers:
-        cases.append(_in_workers(tuple(by_workers), partitions))
+        cases.append(_in_workers(by_workers, partitions))
     return F.coalesce(*cases, F.lit(None).cast("int"))
 
 
@@ -55,11 +55,15 @@ def spread_keys(client: Client, partitions: int) -> Callable[[DataFrame], DataFr
     the other columns and joins them again, which about doubles the cost.
     """
 
+    def in_workers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            counts = pa.repeat(pa.scalar(partitions, pa.int32()), len(batch))
+            yield pa.RecordBatch.from_arrays([_chosen(client, batch.column("key"), counts)], ["partition"])
+
     def transform(rows: DataFrame) -> DataFrame:
         expression = _expression(client, F.lit(partitions))
         if expression is None:
-            asked = _OneTopic(client, partitions)
-            return map_batches(rows.select("key"), asked.partitions, _PARTITION)
+            return map_batches(rows.select("key"), in_workers, _PARTITION)
         return rows.select(expression.alias("partition"))
 
     return transform
@@ -84,48 +88,26 @@ def _expression(client: Client, partitions: Column) -> Column | None:
 
 
 def _in_worker(client: Client, partitions: str) -> Column:
-    ask = cast(Any, arrow_udf)(_OneClient(client).partitions, "int")
-    return cast(Column, ask("key", partitions))
+    def chosen(key: pa.Array, counts: pa.Array) -> pa.Array:
+        return _chosen(client, key, counts)
+
+    return cast(Column, cast(Any, arrow_udf)(chosen, "int")("key", partitions))
 
 
-def _in_workers(clients: tuple[Client, ...], partitions: str) -> Column:
-    ask = cast(Any, arrow_udf)(_Clients(clients).partitions, "int")
-    return cast(Column, ask("client", "key", partitions))
-
-
-@dataclass(frozen=True)
-class _OneClient:
-    client: Client
-
-    def partitions(self, key: pa.Array, partitions: pa.Array) -> pa.Array:
-        have_keys = numbers(key.is_valid()).astype(np.bool_)
-        chosen = key_partitions(self.client, strings(key), have_keys, numbers(partitions).astype(np.int32))
-        return pa.array(chosen, mask=chosen == UNKEYED)
-
-
-@dataclass(frozen=True)
-class _OneTopic:
-    client: Client
-    count: int
-
-    def partitions(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            counts = pa.repeat(pa.scalar(self.count, pa.int32()), len(batch))
-            chosen = _OneClient(self.client).partitions(batch.column("key"), counts)
-            yield pa.RecordBatch.from_arrays([chosen], ["partition"])
-
-
-@dataclass(frozen=True)
-class _Clients:
-    clients: tuple[Client, ...]
-
-    def partitions(self, client: pa.Array, key: pa.Array, partitions: pa.Array) -> pa.Array:
+def _in_workers(clients: Sequence[Client], partitions: str) -> Column:
+    def chosen(client: pa.Array, key: pa.Array, counts: pa.Array) -> pa.Array:
         client_codes, names = codes(client)
-        chosen = pa.nulls(len(key), pa.int32())
-        for known in self.clients:
+        found = pa.nulls(len(key), pa.int32())
+        for known in clients:
             code = pc.index(names, known.name).as_py()
             if code >= 0:
-                chosen = pc.if_else(
-                    pa.array(client_codes == code), _OneClient(known).partitions(key, partitions), chosen
-                )
-        return chosen
+                found = pc.if_else(pa.array(client_codes == code), _chosen(known, key, counts), found)
+        return found
+
+    return cast(Column, cast(Any, arrow_udf)(chosen, "int")("client", "key", partitions))
+
+
+def _chosen(client: Client, key: pa.Array, partitions: pa.Array) -> pa.Array:
+    have_keys = numbers(key.is_valid()).astype(np.bool_)
+    chosen = key_partitions(client, strings(key), have_keys, numbers(partitions).astype(np.int32))
+    return pa.array(chosen, mask=chosen == UNKEYED)

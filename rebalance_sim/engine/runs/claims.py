@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import local
@@ -77,11 +77,8 @@ class ClaimableFolder(OutFolder):
             with target.open("xb") as created:
                 created.write(content)
             return
-        stream = file_system.create(file, False)
-        try:
+        with closing(file_system.create(file, False)) as stream:
             stream.write(content)
-        finally:
-            stream.close()
 
 
 class _OfThread(local):

@@ -5,6 +5,7 @@ import logging
 import platform
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -220,11 +221,8 @@ class Run:
         file_system, path = hadoop_path(self.spark, self._path(name))
         # Renamed when complete, so that no reader finds half a record.
         unfinished = path.suffix(".unfinished")
-        stream = file_system.create(unfinished, True)
-        try:
+        with closing(file_system.create(unfinished, True)) as stream:
             stream.write(content)
-        finally:
-            stream.close()
         file_system.delete(path, False)
         file_system.rename(unfinished, path)
 

@@ -13,15 +13,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.groups.group_batches import GroupBatch
-from rebalance_sim.engine.tables.arrow import rows_of
+from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedRow
+from rebalance_sim.engine.groups.prediction_rows import reject_rows
 from rebalance_sim.engine.tables.topic_metadata import TopicIndex
 from rebalance_sim.kafka.coordinator.classic.classic_group import NEVER
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent, GroupEvents, JoiningConsumer
 from rebalance_sim.kafka.simulation.model import ScenarioKind
 from rebalance_sim.kafka.simulation.scenario import OFFERS, is_offer
-from rebalance_sim.tables import EVENTS, REJECTS
+from rebalance_sim.tables import EVENTS
 
 _ROW = "row"
 _OF_GROUP = (ScenarioKind.MOVE_COORDINATOR, ScenarioKind.FAIL_STORE)
@@ -35,21 +35,12 @@ def collect_events(events: DataFrame) -> DataFrame:
 
 
 @dataclass(frozen=True)
-class RejectedEvent:
-    """A row that cannot be used."""
-
-    group: int
-    row: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class ReadEvents:
     """The rows of an events table, for a batch of groups."""
 
     joining: list[JoiningConsumer] = field(default_factory=list)
     events: list[GroupEvent] = field(default_factory=list)
-    rejected: list[RejectedEvent] = field(default_factory=list)
+    rejected: list[RejectedRow] = field(default_factory=list)
 
 
 class EventReader:
@@ -83,7 +74,7 @@ class EventReader:
             for row in sorted(rows or [], key=_order):
                 reason = self._read(group, row, stopped, found)
                 if reason:
-                    found.rejected.append(RejectedEvent(group, row[_ROW], reason))
+                    found.rejected.append(RejectedRow(group, row[_ROW], reason))
         return found
 
     def _read(self, group: int, row: dict[str, Any], stopped: dict[str, int], found: ReadEvents) -> str | None:
@@ -154,16 +145,6 @@ def _value(row: dict[str, Any]) -> int:
     return int(row["for_ms" if row["event"] == "stall" else "down_ms"] or 0)
 
 
-def rejected_event_rows(batch: GroupBatch, rejected: Sequence[RejectedEvent]) -> pa.StructArray:
+def rejected_event_rows(batch: GroupBatch, rejected: list[RejectedRow]) -> pa.StructArray:
     """Return rejected events as rows of the rejects table."""
-    groups = pa.array([reject.group for reject in rejected], pa.int32())
-    return rows_of(
-        REJECTS.schema,
-        {
-            "table": pa.array([EVENTS.name] * len(rejected), pa.string()),
-            "cluster": batch.clusters.take(groups),
-            "group_id": batch.group_ids.take(groups),
-            "row": pa.array([reject.row for reject in rejected], pa.string()),
-            "reason": pa.array([reject.reason for reject in rejected], pa.string()),
-        },
-    )
+    return reject_rows(batch, rejected, EVENTS)

@@ -7,17 +7,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.percentiles import above_p99
 from rebalance_sim.kafka.simulation.heartbeat_groups import EpochRow, RolloutOutcome, StepRow
 from rebalance_sim.kafka.simulation.model import ScenarioKind
-from rebalance_sim.tables import BOUNCES, COSTS, OWNED_PARTITIONS, PARTITION_COSTS, REBALANCES, TIMELINE, Table
+from rebalance_sim.tables import BOUNCES, COSTS, OWNED_PARTITIONS, PARTITION_COSTS, REBALANCES, TIMELINE
 from rebalance_sim.wording import plural
 
 SIMULATED = (COSTS, BOUNCES, REBALANCES, TIMELINE, OWNED_PARTITIONS, PARTITION_COSTS)
 """The tables that a simulation fills."""
+_OF_EPOCH = ("from_ms", "to_ms", "all_owned_ms", "evicted", "revoked", "moved", "unowned_ms")
+_OF_STEP = ("at_ms", "detail", "error", "state", "partitions", "value")
+"""Columns of rebalances, and of the timeline, that are fields of the outcome's rows."""
 Rows = dict[str, list[dict[str, Any]]]
 """By table."""
 
@@ -111,32 +112,21 @@ class GroupRows:
             "rebalance": number,
             "reason": row.reason.name,
             "member_id": self._name(row.consumer),
-            "from_ms": row.from_ms,
             "joined_ms": row.assigned_ms,
-            "to_ms": row.to_ms,
-            "all_owned_ms": row.all_owned_ms,
             "generation": row.epoch,
             "protocol": self.protocol,
             "joined": row.members,
-            "evicted": row.evicted,
-            "revoked": row.revoked,
-            "moved": row.moved,
-            "unowned_ms": row.unowned_ms,
+            **{name: getattr(row, name) for name in _OF_EPOCH},
         }
 
     def step(self, number: int, row: StepRow) -> dict[str, Any]:
         """Return a step of the timeline."""
         return dict(self.names) | {
             "number": number,
-            "at_ms": row.at_ms,
             "kind": row.subject.name,
             "member_id": self._name(row.consumer),
-            "detail": row.detail,
-            "error": row.error,
             "generation": row.epoch,
-            "state": row.state,
-            "partitions": row.partitions,
-            "value": row.value,
+            **{name: getattr(row, name) for name in _OF_STEP},
         }
 
     def owned(self) -> list[dict[str, Any]]:
@@ -176,8 +166,3 @@ class GroupRows:
             OWNED_PARTITIONS.name: self.owned(),
             PARTITION_COSTS.name: self.partitions(),
         }
-
-
-def table_rows(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.StructArray:
-    """Return rows as an array of structs."""
-    return pa.array(rows, arrow_type(table.schema))

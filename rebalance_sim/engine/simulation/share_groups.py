@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from rebalance_sim.engine.groups.client_libraries import other_libraries
-from rebalance_sim.engine.simulation.rollout_rows import SIMULATED, GroupRows, Rows, table_rows
+from rebalance_sim.engine.simulation.rollout_rows import SIMULATED, GroupRows, Rows
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
+from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.kafka.coordinator.share.share_group import AssignorError
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent
@@ -51,7 +52,7 @@ class SimulatedShareGroups:
             for name, found in self._rows_of(group).items():
                 rows[name] += found
         for table in SIMULATED:
-            yield table.name, table_rows(table, rows[table.name])
+            yield table.name, pa.array(rows[table.name], arrow_type(table.schema))
 
     def _rows_of(self, group: int) -> Rows:
         events = self._events[group]

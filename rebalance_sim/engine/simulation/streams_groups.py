@@ -14,14 +14,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.groups.whole_groups import KEYS, collected, join_key
 from rebalance_sim.engine.simulation.advice import RolloutCosts, advice_rows
 from rebalance_sim.engine.simulation.group_seed import group_seed
-from rebalance_sim.engine.simulation.rollout_rows import SIMULATED, GroupRows, Rows, table_rows
+from rebalance_sim.engine.simulation.rollout_rows import SIMULATED, GroupRows, Rows
 from rebalance_sim.engine.simulation.variations import Variation
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.streams.application import CLASSIC
-from rebalance_sim.engine.streams.groups import KEYS, collected, join_key, missing_topic, with_tasks
-from rebalance_sim.engine.tables.arrow import as_outcome
+from rebalance_sim.engine.streams.groups import missing_topic, with_tasks
+from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome
 from rebalance_sim.engine.tables.inputs import REASON, usable
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.coordinator.streams.streams_group import Tasks
@@ -90,7 +91,7 @@ class StreamsRollouts:
                     rows[name] += found
             for table in _FILLED:
                 if table.name in self.outputs and rows[table.name]:
-                    yield as_outcome(table.name, table_rows(table, rows[table.name]), _SCHEMA)
+                    yield as_outcome(table.name, pa.array(rows[table.name], arrow_type(table.schema)), _SCHEMA)
 
     def _tables(self, row: Mapping[str, Any]) -> Rows:
         """Return the rows of one group."""
@@ -129,7 +130,7 @@ class StreamsRollouts:
         """
         without = replace(self.without_delay(), outputs=(COSTS.name,))
         others = without._tables(row)[COSTS.name]
-        usual, changed = (RolloutCosts(table_rows(COSTS, each), None) for each in (costs, others))
+        usual, changed = (RolloutCosts(pa.array(each, arrow_type(COSTS.schema)), None) for each in (costs, others))
         variation = Variation(*WITHOUT_DELAY, None, without.scenario)
         found: list[dict[str, Any]] = advice_rows(usual, [(variation, changed)], {}).to_pylist()
         return found

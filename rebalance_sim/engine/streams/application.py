@@ -118,18 +118,10 @@ class Assigned:
     def moved_rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of ``streams_moves``, without the group's keys."""
         for move in self.moves:
-            row: dict[str, Any] = {
-                "subtopology": move.task[0],
-                "partition": move.task[1],
-                "from_process": move.from_process,
-                "process_id": move.process_id,
-                "member_id": move.member_id,
-                "moved_ms": move.moved_ms,
-            }
+            row = move._asdict()
+            row["subtopology"], row["partition"] = row.pop("task")
             restored = (self.restored or {}).get((move.process_id, move.task))
-            if restored is not None:
-                row |= {"records": restored.records, "begun_ms": restored.begun_ms, "restored_ms": restored.restored_ms}
-            yield row
+            yield row if restored is None else row | restored._asdict()
 
 
 def without_figures(group: Application, error: str) -> dict[str, Any]:

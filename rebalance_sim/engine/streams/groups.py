@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.groups.whole_groups import KEYS, collected, join_key
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.streams.application import (
     CLASSIC,
@@ -34,7 +35,6 @@ from rebalance_sim.releases import KafkaVersion, StreamsRules
 from rebalance_sim.tables import STREAMS_BALANCE, STREAMS_MEMBERS, STREAMS_MOVES, STREAMS_TASKS, SUBTOPOLOGIES, struct
 
 Rows = list[dict[str, Any]]
-KEYS = ("cluster", "group_id")
 _SCHEMA = struct({table.name: table.schema for table in (STREAMS_BALANCE, STREAMS_TASKS, STREAMS_MOVES)})
 _COUNTED = ("tasks", "missing", "sources", "changelog_ends")
 _NO_TASKS = "the brokers of Kafka {} have no streams groups"
@@ -171,18 +171,6 @@ def _ends(subtopologies: Rows) -> dict[Task, int] | None:
                 return None
             ends[part["subtopology"], partition] = sum(known)
     return ends
-
-
-def collected(rows: DataFrame, names: Sequence[str], name: str) -> DataFrame:
-    """Nest the rows of each group as lists of structs."""
-    columns = [column for column in names if column not in KEYS]
-    return rows.groupBy(*KEYS).agg(F.collect_list(F.struct(*columns)).alias(name))
-
-
-def join_key(member: Mapping[str, Any]) -> tuple[bool, int, str]:
-    """Return what members are sorted by: their order of joining, or else their ids."""
-    order = member["join_order"]
-    return (order is None, order or 0, member["member_id"])
 
 
 def _member(row: dict[str, Any], rules: StreamsRules) -> Member:

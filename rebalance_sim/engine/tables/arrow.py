@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
-from rebalance_sim.kafka.runtime.strings import Ints32, Strings
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32, Strings
 
 STRING = pa.string()
 
@@ -32,6 +32,11 @@ def list_offsets(array: pa.ListArray) -> Ints32:
         return offsets
     offsets = np.frombuffer(array.buffers()[1] or bytes(4), np.int32)[array.offset : array.offset + len(array) + 1]
     return offsets - offsets[0]
+
+
+def list_of_items(array: pa.ListArray) -> Ints:
+    """Return the number of its list for each item of ``array.flatten()``."""
+    return np.repeat(np.arange(len(array)), np.diff(list_offsets(array)))
 
 
 def numbers(array: pa.Array) -> NDArray[np.int_]:
