@@ -1,7 +1,6 @@
 package rebalancesim.oracle;
 
 import java.lang.reflect.Constructor;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -55,13 +54,14 @@ final class ReleasedCoordinator extends Coordinator {
     private static final int COMMIT_TIMEOUT_MS = 5000;
     private static final long RETENTION_MS = 7 * 24 * 3_600_000L;
     private static final int MAX_SESSION_TIMEOUT_MS = 1_800_000;
+    private static final String UNIFIED_LOG = "kafka.log.UnifiedLog";
 
     private final GroupMetadataManager groups;
     private final GroupCoordinator coordinator;
     private int epoch;
 
     ReleasedCoordinator(CoordinatorConfig settings) {
-        super(new OffsetsLog(classOf("kafka.log.UnifiedLog", "kafka.log.Log"), records ->
+        super(new OffsetsLog(Reflected.type(Reflected.exists(UNIFIED_LOG) ? UNIFIED_LOG : "kafka.log.Log"), records ->
                 new FetchDataInfo(new LogOffsetMetadata(0, 0, 0), records, false, Option.empty())));
         Time time = clock.asTime();
         Metrics metrics = new Metrics();
@@ -79,49 +79,30 @@ final class ReleasedCoordinator extends Coordinator {
         load();
     }
 
-    private static Class<?> classOf(String... names) {
-        for (String name : names) {
-            try {
-                return Class.forName(name);
-            } catch (ClassNotFoundException e) {
-                // An earlier release has the next name.
-            }
-        }
-        throw new AssertionError("no class " + List.of(names));
-    }
-
     /** Its constructor takes other arguments in other releases, but never two of one type. */
     private GroupMetadataManager groups(OffsetConfig offsetConfig, Time time, Metrics metrics) {
         List<Object> known = new ArrayList<>(List.of(
                 BROKER_ID, latestVersion(), offsetConfig, log.replicaManager(), time, metrics));
         if (Release.isBefore(2, 8)) {
-            known.add(StandIn.of(classOf("kafka.zk.KafkaZkClient"), ReleasedCoordinator::answerAsZooKeeper));
+            known.add(StandIn.of(Reflected.type("kafka.zk.KafkaZkClient"), ReleasedCoordinator::answerAsZooKeeper));
         }
         Constructor<?> constructor = GroupMetadataManager.class.getConstructors()[0];
         Object[] arguments = Arrays.stream(constructor.getParameterTypes())
                 .map(type -> type == int.class ? BROKER_ID : known.stream().filter(type::isInstance).findFirst().get())
                 .toArray();
-        try {
-            return (GroupMetadataManager) constructor.newInstance(arguments);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
+        return (GroupMetadataManager) Reflected.unwrapped(() -> constructor.newInstance(arguments));
     }
 
     private static Object latestVersion() {
         if (Release.isBefore(3, 3)) {
             return call(staticField("kafka.api.ApiVersion$"), "latestVersion");
         }
-        Object[] versions = classOf("org.apache.kafka.server.common.MetadataVersion").getEnumConstants();
+        Object[] versions = Reflected.type("org.apache.kafka.server.common.MetadataVersion").getEnumConstants();
         return versions[versions.length - 1];
     }
 
     private static Object staticField(String module) {
-        try {
-            return classOf(module).getField("MODULE$").get(null);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
+        return Reflected.unwrapped(() -> Class.forName(module).getField("MODULE$").get(null));
     }
 
     /** ZooKeeper knows no offsets topic yet: its partitions are as many as the broker's settings say. */
@@ -173,16 +154,7 @@ final class ReleasedCoordinator extends Coordinator {
     }
 
     private static Object invoke(Object target, Method method, List<?> arguments) {
-        try {
-            return method.invoke(target, arguments.toArray());
-        } catch (InvocationTargetException e) {
-            if (e.getCause() instanceof RuntimeException thrown) {
-                throw thrown;
-            }
-            throw new IllegalStateException(e.getCause());
-        } catch (IllegalAccessException e) {
-            throw new IllegalStateException(e);
-        }
+        return Reflected.unwrapped(() -> method.invoke(target, arguments.toArray()));
     }
 
     @Override

@@ -40,26 +40,26 @@ final class StreamsAnswers {
             if (Release.isBefore(4, 4)) {
                 targets.put(member.memberId(), tasks("TasksTuple", sets(member.active()), member));
             } else if (member.offsets() != null) {
-                offsets.put(member.memberId(), ServerAssignors.create(
+                offsets.put(member.memberId(), Reflected.make(
                         Class.forName(STREAMS + "MemberTaskOffsets"), member.offsets(), Map.of()));
             }
         }
-        Object builder = ServerAssignors.create(Class.forName(STREAMS + "TargetAssignmentBuilder"), GROUP_ID, EPOCH,
-                ServerAssignors.create(Class.forName(STREAMS + "assignor.StickyTaskAssignor")),
+        Object builder = Reflected.make(Class.forName(STREAMS + "TargetAssignmentBuilder"), GROUP_ID, EPOCH,
+                Reflected.make(Class.forName(STREAMS + "assignor.StickyTaskAssignor")),
                 Map.of("num.standby.replicas", Integer.toString(question.standbyReplicas())));
         set(builder, "withMembers", ServerGroup.joined(question.members(),
-                member -> ServerAssignors.call(() -> member(member))));
+                member -> Reflected.unwrapped(() -> member(member))));
         set(builder, "withTopology", topology(question.subtopologies()));
         set(builder, "withTargetAssignment", targets);
         setIfThere(builder, "withTaskOffsets", offsets);
         setIfThere(builder, "withTime", Time.SYSTEM);
-        Object result = ServerAssignors.call(() -> builder.getClass().getMethod("build").invoke(builder));
+        Object result = Reflected.call(builder, "build");
         Map<String, Object> assignment = new TreeMap<>();
-        for (Map.Entry<?, ?> entry : ((Map<?, ?>) ServerAssignors.get(result, "targetAssignment")).entrySet()) {
+        for (Map.Entry<?, ?> entry : ((Map<?, ?>) Reflected.call(result, "targetAssignment")).entrySet()) {
             assignment.put((String) entry.getKey(), Map.of(
-                    "active", sorted(ServerAssignors.get(entry.getValue(), "activeTasks")),
-                    "standby", sorted(ServerAssignors.get(entry.getValue(), "standbyTasks")),
-                    "warmup", sorted(ServerAssignors.get(entry.getValue(), "warmupTasks"))));
+                    "active", sorted(Reflected.call(entry.getValue(), "activeTasks")),
+                    "standby", sorted(Reflected.call(entry.getValue(), "standbyTasks")),
+                    "warmup", sorted(Reflected.call(entry.getValue(), "warmupTasks"))));
         }
         return assignment;
     }
@@ -86,7 +86,7 @@ final class StreamsAnswers {
 
     private static Object tasks(String type, Map<String, ?> active, Case.Member member)
             throws ReflectiveOperationException {
-        return ServerAssignors.create(
+        return Reflected.make(
                 Class.forName(STREAMS + type), active, sets(member.standby()), sets(member.warmup()));
     }
 
@@ -99,15 +99,15 @@ final class StreamsAnswers {
     }
 
     private static Object topology(Map<String, Case.Subtopology> subtopologies) throws ReflectiveOperationException {
-        Object changelog = ServerAssignors.create(
+        Object changelog = Reflected.make(
                 Class.forName(STREAMS + "topics.ConfiguredInternalTopic"), "changelog", 1, Optional.empty(), Map.of());
         Map<String, Object> configured = new TreeMap<>();
         for (Map.Entry<String, Case.Subtopology> entry : subtopologies.entrySet()) {
-            configured.put(entry.getKey(), ServerAssignors.create(
+            configured.put(entry.getKey(), Reflected.make(
                     Class.forName(STREAMS + "topics.ConfiguredSubtopology"), entry.getValue().tasks(), Set.of(),
                     Map.of(), Set.of(), entry.getValue().stateful() ? Map.of("changelog", changelog) : Map.of()));
         }
-        return ServerAssignors.create(Class.forName(STREAMS + "topics.ConfiguredTopology"), 1, 1L,
+        return Reflected.make(Class.forName(STREAMS + "topics.ConfiguredTopology"), 1, 1L,
                 Optional.of(configured), Map.of(), Optional.empty());
     }
 
