@@ -15,9 +15,8 @@ from rebalance_sim.kafka.simulation.share_targets import ShareTargets
 from rebalance_sim.releases import ShareRules, kafka_version
 from tests.support.batches import Batch
 from tests.support.cases import JsonObject, uuid_halves
+from tests.support.conversations.player import Remembered
 from tests.support.model import Cluster, Group, Member
-
-_FENCED = (Errors.FENCED_MEMBER_EPOCH, Errors.UNKNOWN_MEMBER_ID)
 
 
 def _targets(steps: Sequence[JsonObject], rules: ShareRules) -> ShareTargets:
@@ -27,23 +26,6 @@ def _targets(steps: Sequence[JsonObject], rules: ShareRules) -> ShareTargets:
     names = tuple(dict.fromkeys((*ids, *subscribed)))
     topics = Batch([Group((Member("", names),), Cluster({}, ids=ids))]).topics
     return ShareTargets(topics, {name: number for number, name in enumerate(names)}, rules)
-
-
-class Remembered:
-    """What a member remembers of its answers."""
-
-    def __init__(self) -> None:
-        self.epoch = self.epoch_before = 0
-
-    def answered(self, error: Errors, epoch: int) -> None:
-        if error in _FENCED or epoch < 0:
-            self.epoch_before, self.epoch = self.epoch, 0
-        elif error is Errors.NONE and epoch != self.epoch:
-            self.epoch_before, self.epoch = self.epoch, epoch
-
-    def named(self, epoch: int | str) -> int:
-        known = {"next": self.epoch, "before": self.epoch_before, "ahead": self.epoch + 1}
-        return known[epoch] if isinstance(epoch, str) else epoch
 
 
 def share_group_answer(case: JsonObject, version: str) -> JsonObject:
