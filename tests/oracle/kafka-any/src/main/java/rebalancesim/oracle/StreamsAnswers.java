@@ -1,7 +1,5 @@
 package rebalancesim.oracle;
 
-import java.lang.reflect.Method;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -47,10 +45,10 @@ final class StreamsAnswers {
         Object builder = Reflected.make(Class.forName(STREAMS + "TargetAssignmentBuilder"), GROUP_ID, EPOCH,
                 Reflected.make(Class.forName(STREAMS + "assignor.StickyTaskAssignor")),
                 Map.of("num.standby.replicas", Integer.toString(question.standbyReplicas())));
-        set(builder, "withMembers", ServerGroup.joined(question.members(),
+        Reflected.call(builder, "withMembers", ServerGroup.joined(question.members(),
                 member -> Reflected.unwrapped(() -> member(member))));
-        set(builder, "withTopology", topology(question.subtopologies()));
-        set(builder, "withTargetAssignment", targets);
+        Reflected.call(builder, "withTopology", topology(question.subtopologies()));
+        Reflected.call(builder, "withTargetAssignment", targets);
         setIfThere(builder, "withTaskOffsets", offsets);
         setIfThere(builder, "withTime", Time.SYSTEM);
         Object result = Reflected.call(builder, "build");
@@ -68,10 +66,10 @@ final class StreamsAnswers {
     private static Object member(Case.Member member) throws ReflectiveOperationException {
         Class<?> type = Class.forName(STREAMS + "StreamsGroupMember$Builder");
         Object builder = type.getMethod("withDefaults", String.class).invoke(null, member.memberId());
-        set(builder, "setProcessId", member.processId());
-        set(builder, "setInstanceId", member.instanceId());
-        set(builder, "setRackId", member.rack());
-        set(builder, "setClientTags", member.clientTags() == null ? Map.of() : member.clientTags());
+        Reflected.call(builder, "setProcessId", member.processId());
+        Reflected.call(builder, "setInstanceId", member.instanceId());
+        Reflected.call(builder, "setRackId", member.rack());
+        Reflected.call(builder, "setClientTags", member.clientTags() == null ? Map.of() : member.clientTags());
         if (!Release.isBefore(4, 4)) {
             Map<String, Map<Integer, Integer>> active = new HashMap<>();
             sets(member.active()).forEach((subtopology, partitions) -> {
@@ -79,7 +77,7 @@ final class StreamsAnswers {
                 partitions.forEach(partition -> epochs.put(partition, 1));
                 active.put(subtopology, epochs);
             });
-            set(builder, "setAssignedTasks", tasks("TasksTupleWithEpochs", active, member));
+            Reflected.call(builder, "setAssignedTasks", tasks("TasksTupleWithEpochs", active, member));
         }
         return type.getMethod("build").invoke(builder);
     }
@@ -121,15 +119,9 @@ final class StreamsAnswers {
         return sorted;
     }
 
-    static void set(Object builder, String name, Object value) throws ReflectiveOperationException {
-        Method setter = Arrays.stream(builder.getClass().getMethods())
-                .filter(method -> method.getName().equals(name)).findFirst().orElseThrow();
-        setter.invoke(builder, value);
-    }
-
-    private static void setIfThere(Object builder, String name, Object value) throws ReflectiveOperationException {
-        if (Arrays.stream(builder.getClass().getMethods()).anyMatch(method -> method.getName().equals(name))) {
-            set(builder, name, value);
+    private static void setIfThere(Object builder, String name, Object value) {
+        if (Reflected.methodOrNull(builder.getClass(), name, 1) != null) {
+            Reflected.call(builder, name, value);
         }
     }
 }

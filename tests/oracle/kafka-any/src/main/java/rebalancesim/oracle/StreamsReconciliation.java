@@ -52,22 +52,22 @@ final class StreamsReconciliation {
         Object state = states.getMethod("fromValue", byte.class).invoke(null, heartbeat.state());
         Class<?> type = Class.forName(StreamsAnswers.STREAMS + "StreamsGroupMember$Builder");
         Object member = type.getMethod("withDefaults", String.class).invoke(null, "m");
-        StreamsAnswers.set(member, "setProcessId", "p");
-        StreamsAnswers.set(member, "setState", state);
-        StreamsAnswers.set(member, "setMemberEpoch", heartbeat.epoch());
-        StreamsAnswers.set(member, "setPreviousMemberEpoch", heartbeat.previousEpoch());
-        StreamsAnswers.set(member, "setAssignedTasks", current(heartbeat.assigned()));
-        StreamsAnswers.set(member, "setTasksPendingRevocation", current(heartbeat.pending()));
+        Reflected.call(member, "setProcessId", "p");
+        Reflected.call(member, "setState", state);
+        Reflected.call(member, "setMemberEpoch", heartbeat.epoch());
+        Reflected.call(member, "setPreviousMemberEpoch", heartbeat.previousEpoch());
+        Reflected.call(member, "setAssignedTasks", current(heartbeat.assigned()));
+        Reflected.call(member, "setTasksPendingRevocation", current(heartbeat.pending()));
         Object builder = Reflected.make(
                 Class.forName(StreamsAnswers.STREAMS + "CurrentAssignmentBuilder"),
                 type.getMethod("build").invoke(member));
         builder.getClass().getMethod("withTargetAssignment", int.class, tuple())
                 .invoke(builder, heartbeat.targetEpoch(), tasks(heartbeat.target()));
         Holders holders = heartbeat.holders();
-        StreamsAnswers.set(builder, "withCurrentActiveTaskProcessId", by(holders.active(), null));
-        StreamsAnswers.set(builder, "withCurrentStandbyTaskProcessIds", by(holders.standby(), Set.of()));
-        StreamsAnswers.set(builder, "withCurrentWarmupTaskProcessIds", by(holders.warmup(), Set.of()));
-        StreamsAnswers.set(builder, "withOwnedAssignment", heartbeat.owned() == null ? null : tasks(heartbeat.owned()));
+        Reflected.call(builder, "withCurrentActiveTaskProcessId", by(holders.active(), null));
+        Reflected.call(builder, "withCurrentStandbyTaskProcessIds", by(holders.standby(), Set.of()));
+        Reflected.call(builder, "withCurrentWarmupTaskProcessIds", by(holders.warmup(), Set.of()));
+        Reflected.call(builder, "withOwnedAssignment", heartbeat.owned() == null ? null : tasks(heartbeat.owned()));
         Object given = Reflected.call(builder, "build");
         Map<String, Object> answer = new LinkedHashMap<>();
         answer.put("kafka", Release.VERSION);
