@@ -74,7 +74,7 @@ def test_user_data(release: str, seed: int, draws: Draws) -> None:
     assert different(sent, read_by_them, read_by_us) == []
 
 
-def _different(release: str, cases: Sequence[dict[str, Any]]) -> list[object]:
+def _different(release: str, cases: Sequence[dict[str, Any]]) -> Sequence[object]:
     theirs = list(map(expected, kafka_streams_answers(release, cases)))
     ours = assigned_by_rules(cases, kafka_version(release).kafka_streams)
     return different(cases, theirs, ours)
