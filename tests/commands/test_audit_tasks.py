@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import USER_ERROR, main
 from rebalance_sim.kafka.wire.streams_protocol import TaskId
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD
+from tests.support.cluster.topic_reader import OFFSETS_RECORD
 from tests.support.connect_records import record_of, worker_member
 from tests.support.streams_application_records import record_of as application_of
 from tests.support.streams_application_records import thread

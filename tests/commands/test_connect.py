@@ -11,7 +11,7 @@ from rebalance_sim.cli import USER_ERROR, main
 from rebalance_sim.commands.connect_summary import shown_clusters, summarise_assignments, summarise_costs
 from rebalance_sim.commands.console import Table
 from rebalance_sim.tables import CONNECT_COSTS, CONNECT_REBALANCES, TASK_ASSIGNMENTS
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD
+from tests.support.cluster.topic_reader import OFFSETS_RECORD
 from tests.support.connect_records import record_of, worker_member
 from tests.support.rows import table
 

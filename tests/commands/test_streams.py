@@ -17,7 +17,7 @@ from rebalance_sim.commands.streams_summary import (
     summarise_tasks,
 )
 from rebalance_sim.tables import STREAMS_BALANCE, STREAMS_MOVES, STREAMS_TASKS
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD
+from tests.support.cluster.topic_reader import OFFSETS_RECORD
 from tests.support.rows import table
 
 pytestmark = pytest.mark.usefixtures("small_runs")

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
 from rebalance_sim.kafka.wire.streams_protocol import LATEST_OFFSET, TaskId
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD
+from tests.support.cluster.topic_reader import OFFSETS_RECORD
 from tests.support.offsets_records import stored_member
 from tests.support.streams_application_records import record_of, thread
 

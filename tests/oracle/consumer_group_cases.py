@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.oracle.conversation import STORE_ERRORS_OF_4, Conversation, topic_ids
+from tests.oracle.conversation import STORE_ERRORS_OF_4, HeartbeatConversation
 from tests.oracle.oracle import JsonObject
 
 _INSTANCES = ("i0", "i1", "i2")
@@ -32,17 +32,13 @@ class _Consumer:
     server_assignor: str | None
 
 
-class _Conversation(Conversation):
+class _Conversation(HeartbeatConversation[_Consumer]):
+    _TIME_WEIGHTS = (25, 35, 20, 15, 6)
+
     def __init__(self, rng: random.Random) -> None:
-        super().__init__(rng)
-        self._now_ms = rng.choice((0, 1, 5000))
-        self._started = 0
-        self._consumers: list[_Consumer] = []
-        self._gone: list[_Consumer] = []
-        self._ids = topic_ids(rng, _NAMES)
+        super().__init__(rng, _NAMES)
         self._partitions = {name: rng.randint(1, 7) for name in _NAMES[: rng.randint(1, 3)]}
         self._deleted: set[str] = set()
-        self._config: JsonObject = {}
         self._share_of_static = rng.choice((0.0, 0.0, 0.3, 0.8))
         self._same_topics = rng.random() < 0.6
         self._share_of_assignors = rng.choice((0.0, 0.0, 0.3, 0.9))
@@ -56,30 +52,7 @@ class _Conversation(Conversation):
         interval_ms = rng.choice((None, None, 0, 3000))
         if interval_ms is not None:
             self._config["assignment_interval_ms"] = interval_ms
-        if rng.random() < 0.08:
-            self._config["consumer_group_max_size"] = rng.randint(1, 3)
-        self._add_topics()
-        for _ in range(rng.choice((rng.randint(4, 12), rng.randint(12, 40)))):
-            self._pass_time()
-            self._act()
-        return self._finished(case_id, self._config)
-
-    # --- time
-
-    def _pass_time(self) -> None:
-        rng = self._rng
-        kind = rng.choices(("none", "short", "second", "interval", "long"), weights=(25, 35, 20, 15, 6))[0]
-        match kind:
-            case "short":
-                self._now_ms += rng.choice((1, rng.randint(1, 100), rng.randint(100, 900)))
-            case "second":
-                self._now_ms += rng.choice((999, 1000, 1000, 1001, 3000))
-            case "interval":
-                self._now_ms += 5000
-            case "long":
-                if rng.random() < 0.5:
-                    self._beat_all()
-                self._now_ms += rng.choice((10_000, 44_999, 45_000, 45_001, 60_000, rng.randint(5000, 90_000)))
+        return self._played(case_id, 40, limited=0.08)
 
     # --- what happens next
 
@@ -89,18 +62,17 @@ class _Conversation(Conversation):
             self._add(request="fail_store", error=rng.choice((*STORE_ERRORS_OF_4, "NONE", "NONE", "NONE")))
         elif rng.random() < self._moves:
             self._move()
-        elif rng.random() < self._faulty and self._consumers:
+        elif rng.random() < self._faulty and self._members:
             rng.choice((self._wrong_epoch, self._wrong_form, self._wrong_owned, self._stranger, self._wrong_leave))()
         else:
             self._go_on()
 
     def _go_on(self) -> None:
-        rng = self._rng
-        if not self._consumers:
+        if not self._members:
             self._start()
             return
         weights = {
-            self._start: 14 if len(self._consumers) < self._most_consumers else 2,
+            self._start: 14 if len(self._members) < self._most_consumers else 2,
             self._beat: 24,
             self._acknowledge: 26,
             self._acknowledge_all: 14,
@@ -113,14 +85,11 @@ class _Conversation(Conversation):
             self._commit: 6,
             self._tick: 2,
         }
-        rng.choices(list(weights), weights=list(weights.values()))[0]()
-
-    def _tick(self) -> None:
-        self._add(request="tick")
+        self._do_one_of(weights)
 
     def _move(self) -> None:
         self._add(request="unload")
-        if self._consumers and self._rng.random() < 0.3:
+        if self._members and self._rng.random() < 0.3:
             self._beat()
         self._now_ms += self._rng.choice((0, 10, 5000))
         self._add(request="load")
@@ -178,7 +147,7 @@ class _Conversation(Conversation):
             name = old.name if rng.random() < 0.2 else name
             subscription = old.subscription if rng.random() < 0.8 else self._subscription()
             again = _Consumer(name, old.instance_id, subscription, old.rebalance_timeout_ms, old.server_assignor)
-            self._consumers.append(again)
+            self._members.append(again)
             self._join(again)
             return
         instance_id = rng.choice(_INSTANCES) if rng.random() < self._share_of_static else None
@@ -187,11 +156,8 @@ class _Conversation(Conversation):
             name, instance_id, self._subscription(), rng.choice(_REBALANCE_TIMEOUTS_MS), server_assignor
         )
         self._join(consumer)
-        if instance_id is None or instance_id not in [other.instance_id for other in self._consumers]:
-            self._consumers.append(consumer)
-
-    def _any(self) -> _Consumer:
-        return self._rng.choice(self._consumers)
+        if instance_id is None or instance_id not in [other.instance_id for other in self._members]:
+            self._members.append(consumer)
 
     def _beat(self) -> None:
         if self._rng.random() < 0.2:
@@ -200,14 +166,14 @@ class _Conversation(Conversation):
             self._heartbeat(self._any(), "next")
 
     def _beat_all(self) -> None:
-        for consumer in self._consumers:
+        for consumer in self._members:
             self._heartbeat(consumer, "next")
 
     def _acknowledge(self) -> None:
         self._heartbeat(self._any(), "next", owned="assigned")
 
     def _acknowledge_all(self) -> None:
-        for consumer in list(self._consumers):
+        for consumer in list(self._members):
             if self._rng.random() < 0.4:
                 self._now_ms += self._rng.randint(0, 400)
             fields = self._all_fields(consumer, "assigned") if self._rng.random() < 0.15 else {"owned": "assigned"}
@@ -230,9 +196,7 @@ class _Conversation(Conversation):
         self._heartbeat(consumer, "next", **fields)
 
     def _stop(self) -> None:
-        consumer = self._any()
-        self._consumers.remove(consumer)
-        self._gone.append(consumer)
+        consumer = self._lose()
         static_leave = -2 if consumer.instance_id is not None and self._rng.random() < 0.8 else -1
         self._heartbeat(consumer, static_leave)
 
@@ -243,13 +207,7 @@ class _Conversation(Conversation):
         self._started += 1
         consumer = _Consumer(name, None, [], self._rng.choice(_REBALANCE_TIMEOUTS_MS), None)
         self._join(consumer)
-        self._consumers.append(consumer)
-
-    def _forget(self) -> None:
-        """A crash: nothing more is heard."""
-        consumer = self._any()
-        self._consumers.remove(consumer)
-        self._gone.append(consumer)
+        self._members.append(consumer)
 
     def _commit(self) -> None:
         rng = self._rng
@@ -296,7 +254,7 @@ class _Conversation(Conversation):
 
     def _stranger(self) -> None:
         rng = self._rng
-        consumer = rng.choice(self._gone or self._consumers)
+        consumer = rng.choice(self._gone or self._members)
         if rng.random() < 0.5:
             self._heartbeat(consumer, rng.choice((0, 1, 5, -1)), **self._all_fields(consumer, []))
         else:

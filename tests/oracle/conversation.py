@@ -2,10 +2,14 @@
 
 import base64
 import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
 
 from tests.oracle.oracle import JsonObject
 from tests.oracle.random_cases import bucket
 
+Member = TypeVar("Member")
 STORE_ERRORS_OF_4 = ("NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "MESSAGE_TOO_LARGE")
 
 
@@ -25,9 +29,79 @@ class Conversation:
     def _add_topics(self) -> None:
         self._add(request="topics", image=[[name, self._ids[name], count] for name, count in self._partitions.items()])
 
+    def _do_one_of(self, weights: Mapping[Callable[[], None], float]) -> None:
+        self._rng.choices(list(weights), weights=list(weights.values()))[0]()
+
     def _finished(self, case_id: str, config: JsonObject) -> JsonObject:
         seed = self._rng.getrandbits(32)
         return {"rule": "coordinator", "id": case_id, "seed": seed, "config": config, "steps": self._steps}
+
+
+class HeartbeatConversation(Conversation, ABC, Generic[Member]):
+    """A conversation of members that send heartbeats (KIP-848, KIP-932, KIP-1071)."""
+
+    _TIME_WEIGHTS = (15, 30, 20, 30, 6)
+    """How often no time passes, a short one, about a second, the interval of heartbeats, or a long one."""
+    _SECONDS_MS: tuple[int, ...] = (999, 1000, 1000, 1001, 3000)
+
+    def __init__(self, rng: random.Random, topics: tuple[str, ...]) -> None:
+        super().__init__(rng)
+        self._now_ms = rng.choice((0, 1, 5000))
+        self._ids = topic_ids(rng, topics)
+        self._started = 0
+        self._members: list[Member] = []
+        self._gone: list[Member] = []
+        self._config: JsonObject = {}
+
+    def _played(self, case_id: str, longest: int, limited: float) -> JsonObject:
+        """Return the conversation, of at most so many steps; the share ``limited`` of them has few members."""
+        rng = self._rng
+        if rng.random() < limited:
+            self._config["consumer_group_max_size"] = rng.randint(1, 3)
+        self._add_topics()
+        for _ in range(rng.choice((rng.randint(4, 12), rng.randint(12, longest)))):
+            self._pass_time()
+            self._act()
+        return self._finished(case_id, self._config)
+
+    def _pass_time(self) -> None:
+        rng = self._rng
+        match rng.choices(("none", "short", "second", "interval", "long"), weights=self._TIME_WEIGHTS)[0]:
+            case "short":
+                self._now_ms += rng.choice((1, rng.randint(1, 100), rng.randint(100, 900)))
+            case "second":
+                self._now_ms += rng.choice(self._SECONDS_MS)
+            case "interval":
+                self._now_ms += 5000
+            case "long":
+                if rng.random() < 0.5:
+                    self._beat_all()
+                self._now_ms += rng.choice((10_000, 44_999, 45_000, 45_001, 60_000, rng.randint(5000, 90_000)))
+
+    @abstractmethod
+    def _act(self) -> None:
+        """Let something happen."""
+
+    @abstractmethod
+    def _beat_all(self) -> None:
+        """Let all members send a heartbeat."""
+
+    def _tick(self) -> None:
+        self._add(request="tick")
+
+    def _any(self) -> Member:
+        return self._rng.choice(self._members)
+
+    def _lose(self) -> Member:
+        """Remove a member."""
+        member = self._any()
+        self._members.remove(member)
+        self._gone.append(member)
+        return member
+
+    def _forget(self) -> None:
+        """A crash: nothing more is heard."""
+        self._lose()
 
 
 def topic_ids(rng: random.Random, names: tuple[str, ...]) -> dict[str, str]:

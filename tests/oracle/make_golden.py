@@ -4,7 +4,7 @@ Write tests/golden: random cases from fixed seeds and the answers of Kafka's rel
 Run as `python -m tests.oracle.make_golden`. The same sources and releases always give the same files.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tests.oracle import golden_coverage
 from tests.oracle.connect_cases import connect_cases
@@ -74,6 +74,8 @@ from tests.support.coordinator_scenarios import SCENARIOS as CLASSIC_SCENARIOS
 from tests.support.coordinator_scenarios import STATE_REQUESTS
 from tests.support.coordinator_scenarios.migration import SCENARIOS
 
+Ask = Callable[[str, list[JsonObject]], list[JsonObject]]
+"""Returns what a release answers to cases."""
 ELECTION_SEED, ELECTION_COUNT = 20, 2000
 ASSIGNOR_SEED, ASSIGNOR_COUNT = 21, 1500
 SERVER_SEED, SERVER_COUNT = 22, 1200
@@ -123,8 +125,10 @@ def main() -> None:
     _write_by_rule("server", server_cases(SERVER_SEED, SERVER_COUNT), on_servers)
     _write_by_rule("server-releases", early_server_cases(RELEASES_SEED, SERVER_RELEASES_COUNT), SERVER_RULES)
     _write_streams_groups()
-    _write_streams_members()
-    _write_streams_records()
+    heartbeats = reconciliation_cases(RECONCILIATION_SEED, RECONCILIATION_COUNT)
+    _write_answered("streams-members", heartbeats, STREAMS_RELEASES)
+    records = streams_record_cases(STREAMS_RECORDS_SEED, STREAMS_RECORDS_COUNT)
+    _write_answered("streams-records", records, STREAMS_RECORD_RELEASES, coordinator_answers)
     _write_protocol_bytes()
     _write_answered("murmur2", murmur2_cases(PARTITIONER_SEED, 20), PRODUCER_VERSIONS)
     defaults = default_partitioner_cases(PARTITIONER_SEED, 200)
@@ -140,13 +144,14 @@ def main() -> None:
     # The rules of consumer-protocol groups change with every release.
     _write_of_release("consumer-group", "4.3", consumer_group_cases(CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT))
     _write_migrations()
-    _write_consumer_groups_by_release()
-    _write_share_groups_by_release()
-    _write_streams_groups_by_release()
-    _write_classic_groups_by_release()
+    _write_by_release("consumer-groups", _cases_with_consumer_groups(), CONSUMER_GROUP_RELEASES)
+    _write_by_release("share-groups", share_group_cases(SHARE_GROUP_SEED, SHARE_GROUP_COUNT), SHARE_GROUP_RELEASES)
+    with_streams = streams_group_cases(STREAMS_GROUP_SEED, STREAMS_GROUP_COUNT)
+    _write_by_release("streams-groups", with_streams, STREAMS_GROUP_RELEASES)
+    _write_by_release("classic-groups", _cases_with_classic_groups(), CLASSIC_GROUP_RELEASES, as_known_to)
     _write_kafka_streams()
-    write_connect_clusters()
-    write_mirror_tasks()
+    _write_answered("connect", connect_cases(CONNECT_SEED, CONNECT_COUNT), CONNECT_RELEASES, connect_answers)
+    _write_answered("mirror", mirror_cases(MIRROR_SEED, MIRROR_COUNT, most_names=20), MIRROR_RELEASES, mirror_answers)
     golden_coverage.check()
 
 
@@ -168,22 +173,6 @@ def _write_streams_groups() -> None:
         write_golden(f"streams-{release}", (agreed(given[k : k + calls]) for k in range(0, len(given), calls)))
 
 
-def _write_streams_members() -> None:
-    """Write heartbeats of members of streams groups."""
-    cases = list(reconciliation_cases(RECONCILIATION_SEED, RECONCILIATION_COUNT))
-    write_golden("cases-streams-members", cases)
-    for release in STREAMS_RELEASES:
-        write_golden(f"streams-members-{release}", answers(release, cases))
-
-
-def _write_streams_records() -> None:
-    """Write records of streams groups."""
-    cases = list(streams_record_cases(STREAMS_RECORDS_SEED, STREAMS_RECORDS_COUNT))
-    write_golden("cases-streams-records", cases)
-    for release in STREAMS_RECORD_RELEASES:
-        write_golden(f"streams-records-{release}", coordinator_answers(release, cases))
-
-
 def _write_protocol_bytes() -> None:
     written = list(write_cases(WRITE_SEED, WRITE_COUNT))
     _write_answered("write-bytes", written, VERSIONS)
@@ -198,101 +187,64 @@ def _write_migrations() -> None:
     write_golden("migration-4.3", (answer for _, answer in answered[:MIGRATION_COUNT]))
 
 
-def _write_consumer_groups_by_release() -> None:
-    """Write cases of groups with consumer-protocol members, for each release of 4.x that changes a rule."""
+def _cases_with_consumer_groups() -> list[JsonObject]:
+    """Return cases of groups with consumer-protocol members, some of which migrate."""
     drawn = (cases(GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT) for cases in (consumer_group_cases, migration_cases))
-    cases = [scenario.case() for scenario in SCENARIOS] + [case for some in drawn for case in some]
-    _write_by_release("consumer-groups", cases, {r: coordinator_answers(r, cases) for r in CONSUMER_GROUP_RELEASES})
+    return [scenario.case() for scenario in SCENARIOS] + [case for some in drawn for case in some]
 
 
-def _write_share_groups_by_release() -> None:
-    """Write conversations about share groups, for each release that changes a rule."""
-    cases = list(share_group_cases(SHARE_GROUP_SEED, SHARE_GROUP_COUNT))
-    _write_by_release("share-groups", cases, {r: coordinator_answers(r, cases) for r in SHARE_GROUP_RELEASES})
-
-
-def _write_streams_groups_by_release() -> None:
-    """Write conversations about streams groups, for each release that changes a rule."""
-    cases = list(streams_group_cases(STREAMS_GROUP_SEED, STREAMS_GROUP_COUNT))
-    _write_by_release("streams-groups", cases, {r: coordinator_answers(r, cases) for r in STREAMS_GROUP_RELEASES})
-
-
-def _write_classic_groups_by_release() -> None:
-    """Write cases of classic groups, for each release between 2.3 and 3.9 that changes a rule."""
+def _cases_with_classic_groups() -> list[JsonObject]:
     scenarios = (scenario for scenario in (*CLASSIC_SCENARIOS, *STATE_REQUESTS) if "3.9" in scenario.versions)
     drawn = coordinator_cases("3.9", CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT)
-    cases = [*(scenario.case() for scenario in scenarios), *drawn]
-    by_release = {
-        release: coordinator_answers(release, [as_known_to(release, case) for case in cases])
-        for release in CLASSIC_GROUP_RELEASES
-    }
-    _write_by_release("classic-groups", cases, by_release)
+    return [*(scenario.case() for scenario in scenarios), *drawn]
 
 
 def _write_kafka_streams() -> None:
     """Write applications of Kafka Streams: tasks by release, and by racks, answers of leaders, and bytes."""
     seed, count = KAFKA_STREAMS_SEED, KAFKA_STREAMS_COUNT
     asked = [*application_cases(seed, count), *application_cases(seed + 1, count, tags=True)]
-    write_golden("cases-kafka-streams", asked)
+    _write_answered("kafka-streams", asked, KAFKA_STREAMS_RELEASES, kafka_streams_answers)
     for release in KAFKA_STREAMS_RELEASES:
-        write_golden(f"kafka-streams-{release}", kafka_streams_answers(release, asked))
         if len(strategies_of(release)) > 1:
             in_racks = application_cases(seed, KAFKA_STREAMS_RACKS, tags=True, strategies=strategies_of(release)[1:])
-            _write_kafka_streams_of_release("kafka-streams-racks", release, list(in_racks))
+            _write_of_release("kafka-streams-racks", release, in_racks, kafka_streams_answers)
         described = topologies(seed, 20)
         named = [{"rule": "kafka-streams-topology", "id": str(k), "config": each} for k, each in enumerate(described)]
         known = list(map(with_subtopologies, described, kafka_streams_answers(release, named)))
         newest = newest_version(release)
         leaders = leader_cases(seed, KAFKA_STREAMS_LEADERS, known, newest, strategies_of(release))
-        _write_kafka_streams_of_release("kafka-streams-leader", release, list(leaders))
+        _write_of_release("kafka-streams-leader", release, leaders, kafka_streams_answers)
         written = list(streams_write_cases(seed, KAFKA_STREAMS_BYTES, newest))
-        bytes_ = _write_kafka_streams_of_release("kafka-streams-write", release, written)
+        bytes_ = _write_of_release("kafka-streams-write", release, written, kafka_streams_answers)
         read = streams_read_cases(seed, zip(written, bytes_, strict=True), newest)
-        _write_kafka_streams_of_release("kafka-streams-read", release, list(read))
+        _write_of_release("kafka-streams-read", release, read, kafka_streams_answers)
 
 
-def _write_kafka_streams_of_release(name: str, release: str, cases: list[JsonObject]) -> list[JsonObject]:
-    """Write cases for one release, and its answers, which are returned."""
-    write_golden(f"cases-{name}-{release}", cases)
-    answered = kafka_streams_answers(release, cases)
-    write_golden(f"{name}-{release}", answered)
-    return answered
-
-
-def write_connect_clusters() -> None:
-    """Write sequences of rebalances of Connect clusters, for each release that changes a rule of their leaders."""
-    cases = list(connect_cases(CONNECT_SEED, CONNECT_COUNT))
-    write_golden("cases-connect", cases)
-    for release in CONNECT_RELEASES:
-        write_golden(f"connect-{release}", connect_answers(release, cases))
-
-
-def write_mirror_tasks() -> None:
-    """Write connectors of MirrorMaker 2, for each release that changes a rule."""
-    cases = list(mirror_cases(MIRROR_SEED, MIRROR_COUNT, most_names=20))
-    write_golden("cases-mirror", cases)
-    for release in MIRROR_RELEASES:
-        write_golden(f"mirror-{release}", mirror_answers(release, cases))
-
-
-def _write_by_release(name: str, cases: list[JsonObject], by_release: Mapping[str, list[JsonObject]]) -> None:
-    """Write the cases that every release answers without an exception, and their answers."""
+def _write_by_release(
+    name: str,
+    cases: Iterable[JsonObject],
+    releases: Sequence[str],
+    known_to: Callable[[str, JsonObject], JsonObject] = lambda _, case: case,
+) -> None:
+    """Write the cases that the coordinators of all releases answer without an exception, and their answers."""
+    drawn = list(cases)
+    by_release = {r: coordinator_answers(r, [known_to(r, case) for case in drawn]) for r in releases}
     answered = [
         k
-        for k in range(len(cases))
+        for k in range(len(drawn))
         if all("answers" in given[k] and "thrown" not in given[k] for given in by_release.values())
     ]
-    write_golden(f"cases-{name}", (cases[k] for k in answered))
+    write_golden(f"cases-{name}", (drawn[k] for k in answered))
     for release, given in by_release.items():
         write_golden(f"{name}-{release}", (given[k] for k in answered))
 
 
-def _write_answered(name: str, cases: Iterable[JsonObject], versions: Iterable[str]) -> None:
+def _write_answered(name: str, cases: Iterable[JsonObject], versions: Iterable[str], ask: Ask = answers) -> None:
     """Write cases, and what each release answers to them."""
     asked = list(cases)
     write_golden(f"cases-{name}", asked)
     for version in versions:
-        write_golden(f"{name}-{version}", answers(version, asked))
+        write_golden(f"{name}-{version}", ask(version, asked))
 
 
 def _write_by_rule(name: str, cases: Iterable[JsonObject], versions_of: Mapping[str, Iterable[str]]) -> None:
@@ -304,11 +256,13 @@ def _write_by_rule(name: str, cases: Iterable[JsonObject], versions_of: Mapping[
             write_golden(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in asked)))
 
 
-def _write_of_release(name: str, version: str, cases: Iterable[JsonObject]) -> None:
-    """Write cases for one release, and its answers."""
+def _write_of_release(name: str, version: str, cases: Iterable[JsonObject], ask: Ask = answers) -> list[JsonObject]:
+    """Write cases for one release, and its answers, which are returned."""
     asked = list(cases)
     write_golden(f"cases-{name}-{version}", asked)
-    write_golden(f"{name}-{version}", answers(version, asked))
+    answered = ask(version, asked)
+    write_golden(f"{name}-{version}", answered)
+    return answered
 
 
 if __name__ == "__main__":

@@ -212,7 +212,7 @@ class _Conversation(Conversation):
             self._commit_classic: 3 if self._classic else 0,
             self._commit_new: 2 if self._new else 0,
         }
-        rng.choices(list(choices), weights=list(choices.values()))[0]()
+        self._do_one_of(choices)
 
     def _move(self) -> None:
         self._add(request="unload")

@@ -79,10 +79,7 @@ _KAFKA_STREAMS = "kafka-streams"
 """Likewise, for each release whose workers or task assignors are asked."""
 _SCALA_2_12 = "kafka-scala-2.12"
 """The module that is built for each release below."""
-SCALA_2_12_BUILDS = {
-    "2.3.1": ("-Doracle.release=2.3", "-Doracle.assignors=assignors-map"),
-    "3.9.2": ("-Doracle.release=3.9",),
-}
+SCALA_2_12_BUILDS = {"2.3.1": ("-Doracle.assignors=assignors-map",), "3.9.2": ()}
 """Releases whose builds with Scala 2.12 answer elections (before and since 2.12.13), with their module's properties."""
 _MODULES = ("1.0", "2.3", "2.8", "3.9", "4.3", _ANY)
 _JARS_SINCE = {

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.oracle.conversation import Conversation, topic_ids
+from tests.oracle.conversation import HeartbeatConversation
 from tests.oracle.oracle import JsonObject
 
 _NAMES = ("orders", "payments", "clicks", "audit")
@@ -26,16 +26,10 @@ class _Member:
     subscription: list[str]
 
 
-class _Conversation(Conversation):
+class _Conversation(HeartbeatConversation[_Member]):
     def __init__(self, rng: random.Random) -> None:
-        super().__init__(rng)
-        self._now_ms = rng.choice((0, 1, 5000))
-        self._started = 0
-        self._members: list[_Member] = []
-        self._gone: list[_Member] = []
-        self._ids = topic_ids(rng, _NAMES)
+        super().__init__(rng, _NAMES)
         self._partitions = {name: rng.randint(1, 7) for name in _NAMES[: rng.randint(1, 3)]}
-        self._config: JsonObject = {}
         self._same_topics = rng.random() < 0.6
         self._faulty = rng.choice((0.03, 0.1, 0.25))
         self._most_members = rng.choice((2, 3, 5, 8))
@@ -45,27 +39,7 @@ class _Conversation(Conversation):
         interval_ms = rng.choice((None, None, 0, 3000))
         if interval_ms is not None:
             self._config["assignment_interval_ms"] = interval_ms
-        if rng.random() < 0.15:
-            self._config["consumer_group_max_size"] = rng.randint(1, 3)
-        self._add_topics()
-        for _ in range(rng.choice((rng.randint(4, 12), rng.randint(12, 40)))):
-            self._pass_time()
-            self._act()
-        return self._finished(case_id, self._config)
-
-    def _pass_time(self) -> None:
-        rng = self._rng
-        match rng.choices(("none", "short", "second", "interval", "long"), weights=(15, 30, 20, 30, 6))[0]:
-            case "short":
-                self._now_ms += rng.choice((1, rng.randint(1, 100), rng.randint(100, 900)))
-            case "second":
-                self._now_ms += rng.choice((999, 1000, 1000, 1001, 3000))
-            case "interval":
-                self._now_ms += 5000
-            case "long":
-                if rng.random() < 0.5:
-                    self._beat_all()
-                self._now_ms += rng.choice((10_000, 44_999, 45_000, 45_001, 60_000, rng.randint(5000, 90_000)))
+        return self._played(case_id, 40, limited=0.15)
 
     def _act(self) -> None:
         rng = self._rng
@@ -85,10 +59,7 @@ class _Conversation(Conversation):
                 self._change_topics: 6,
                 self._tick: 2,
             }
-            rng.choices(list(weights), weights=list(weights.values()))[0]()
-
-    def _tick(self) -> None:
-        self._add(request="tick")
+            self._do_one_of(weights)
 
     def _change_topics(self) -> None:
         rng = self._rng
@@ -116,9 +87,6 @@ class _Conversation(Conversation):
         self._heartbeat(member, 0, subscription=member.subscription)
         self._members.append(member)
 
-    def _any(self) -> _Member:
-        return self._rng.choice(self._members)
-
     def _beat(self) -> None:
         self._heartbeat(self._any(), "next")
 
@@ -138,16 +106,8 @@ class _Conversation(Conversation):
         self._heartbeat(member, "next", subscription=member.subscription)
 
     def _stop(self) -> None:
-        member = self._any()
-        self._members.remove(member)
-        self._gone.append(member)
+        member = self._lose()
         self._heartbeat(member, -1)
-
-    def _forget(self) -> None:
-        """A crash: nothing more is heard."""
-        member = self._any()
-        self._members.remove(member)
-        self._gone.append(member)
 
     # --- what members do not do
 

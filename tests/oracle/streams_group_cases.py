@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.oracle.conversation import Conversation, topic_ids
+from tests.oracle.conversation import HeartbeatConversation
 from tests.oracle.oracle import JsonObject
 
 _SOURCES = ("orders", "payments", "clicks")
@@ -32,15 +32,11 @@ class _Member:
     instance_id: str | None = None
 
 
-class _Conversation(Conversation):
+class _Conversation(HeartbeatConversation[_Member]):
+    _SECONDS_MS = (999, 1000, 1000, 1001, 2999, 3000, 3001)
+
     def __init__(self, rng: random.Random) -> None:
-        super().__init__(rng)
-        self._now_ms = rng.choice((0, 1, 5000))
-        self._started = 0
-        self._members: list[_Member] = []
-        self._gone: list[_Member] = []
-        self._ids = topic_ids(rng, _NAMES)
-        self._config: JsonObject = {}
+        super().__init__(rng, _NAMES)
         self._topology = self._new_topology(rng.choice((0, 0, 0, 1)))
         self._partitions = {name: rng.randint(1, 6) for name in _SOURCES[: rng.choice((3, 3, 3, 3, 2))]}
         if rng.random() < 0.95:
@@ -78,27 +74,7 @@ class _Conversation(Conversation):
             value = rng.choice(values)
             if value is not None:
                 self._config[setting] = value
-        if rng.random() < 0.15:
-            self._config["consumer_group_max_size"] = rng.randint(1, 3)
-        self._add_topics()
-        for _ in range(rng.choice((rng.randint(4, 12), rng.randint(12, 50)))):
-            self._pass_time()
-            self._act()
-        return self._finished(case_id, self._config)
-
-    def _pass_time(self) -> None:
-        rng = self._rng
-        match rng.choices(("none", "short", "second", "interval", "long"), weights=(15, 30, 20, 30, 6))[0]:
-            case "short":
-                self._now_ms += rng.choice((1, rng.randint(1, 100), rng.randint(100, 900)))
-            case "second":
-                self._now_ms += rng.choice((999, 1000, 1000, 1001, 2999, 3000, 3001))
-            case "interval":
-                self._now_ms += 5000
-            case "long":
-                if rng.random() < 0.5:
-                    self._beat_all()
-                self._now_ms += rng.choice((10_000, 44_999, 45_000, 45_001, 60_000, rng.randint(5000, 90_000)))
+        return self._played(case_id, 50, limited=0.15)
 
     def _act(self) -> None:
         rng = self._rng
@@ -119,10 +95,7 @@ class _Conversation(Conversation):
                 self._change_topics: 5,
                 self._tick: 2,
             }
-            rng.choices(list(weights), weights=list(weights.values()))[0]()
-
-    def _tick(self) -> None:
-        self._add(request="tick")
+            self._do_one_of(weights)
 
     def _change_topics(self) -> None:
         rng = self._rng
@@ -176,9 +149,6 @@ class _Conversation(Conversation):
         self._members.append(member)
         return None
 
-    def _any(self) -> _Member:
-        return self._rng.choice(self._members)
-
     def _beat(self) -> None:
         self._next(self._any(), owned="assigned")
 
@@ -193,17 +163,9 @@ class _Conversation(Conversation):
         self._next(self._any())
 
     def _stop(self) -> None:
-        member = self._any()
-        self._members.remove(member)
-        self._gone.append(member)
+        member = self._lose()
         is_back = member.instance_id is not None and self._rng.random() < 0.7
         self._heartbeat(member, -2 if is_back else -1)
-
-    def _forget(self) -> None:
-        """A crash: nothing more is heard."""
-        member = self._any()
-        self._members.remove(member)
-        self._gone.append(member)
 
     def _restart(self) -> None:
         """A process stops and is back under another member id, or the same one."""

@@ -22,6 +22,7 @@ from tests.reference.rebalances import rebalances
 from tests.support.arrays import hashes, in_map_order
 from tests.support.batches import Batch, elect_all
 from tests.support.cases import STICKY_RULES, Answer, JsonObject, answer_of, assignment_of, group_of, joiners_of
+from tests.support.comparison import different
 from tests.support.model import Group
 from tests.support.shares import Draws
 
@@ -37,13 +38,13 @@ def test_elections(version: str, seed: int, draws: Draws) -> None:
     cases = [*election_cases(seed, draws(CASES)), *crowded_election_cases(seed, draws(CROWDED))]
     ours = elect_all(version, [joiners_of(case) for case in cases])
     rule = kafka_version(version).coordinator_map
-    different = []
+    found = []
     for case, answer, election in zip(cases, answers(version, cases), ours, strict=True):
         theirs = answer.get("protocol"), answer.get("member_order", [])
         leads = not election.admitted or answer["leader"] == election.admitted[0]
         if not leads or theirs != (election.protocol, in_map_order(election.admitted, rule)):
-            different.append((case, answer, election))
-    assert different == [], f"seed {seed}"
+            found.append((case, answer, election))
+    assert found == [], f"seed {seed}"
 
 
 @every_version
@@ -59,8 +60,7 @@ def test_assignments(version: str, strategy: str, seed: int, draws: Draws) -> No
     cases = [*assignor_cases(seed, draws(CASES)), *crowded_assignor_cases(seed, draws(CROWDED))]
     ours = Batch([group_of(case) for case in cases]).assign(version, strategy)
     theirs = [assignment_of(answer) for answer in answers(version, (case | {"rule": strategy} for case in cases))]
-    different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
-    assert different == [], f"seed {seed}"
+    assert different(cases, theirs, ours) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize(("strategy", "version"), STICKY_RULES)
@@ -68,7 +68,7 @@ def test_sticky(strategy: str, version: str, seed: int, draws: Draws) -> None:
     cases = [*sticky_cases(seed, draws(CASES)), *crowded_assignor_cases(seed, draws(CROWDED))]
     theirs = [answer_of(answer) for answer in answers(version, (case | {"rule": strategy} for case in cases))]
     ours = Batch([group_of(case) for case in cases]).answers(version, strategy)
-    assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
+    assert different(cases, theirs, ours) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("strategy", CLIENT_RULES)
@@ -78,8 +78,7 @@ def test_consumers_of_other_releases(strategy: str, seed: int, draws: Draws) -> 
     cases = list(sticky_cases(seed, draws(CASES // 10)))
     theirs = [answer_of(answer) for answer in answers(release, (case | {"rule": strategy} for case in cases))]
     ours = Batch([group_of(case) for case in cases]).answers(release, strategy)
-    different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
-    assert different == [], f"seed {seed}, Kafka {release}"
+    assert different(cases, theirs, ours) == [], f"seed {seed}, Kafka {release}"
 
 
 @pytest.mark.parametrize("version", ["3.9", "4.3"])
@@ -99,7 +98,7 @@ def test_cooperative_rebalances(version: str, share_of_eager: float, seed: int, 
         return [answer_of(answer) for answer in answers(version, asked)]
 
     theirs = rebalances(groups, eager, assign)
-    assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
+    assert different(cases, theirs, ours) == [], f"seed {seed}"
 
 
 def _as_joined(case: JsonObject, group: Group) -> JsonObject:

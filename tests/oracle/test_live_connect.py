@@ -4,6 +4,7 @@ import pytest
 
 from tests.oracle.connect_cases import connect_cases
 from tests.oracle.oracle import CONNECT_RELEASES, connect_answers
+from tests.support.comparison import different
 from tests.support.connect_clusters import played, told_by_kafka
 from tests.support.shares import Draws
 
@@ -16,5 +17,4 @@ CASES = 2000
 def test_connect_clusters(release: str, seed: int, draws: Draws) -> None:
     cases = list(connect_cases(seed, draws(CASES)))
     theirs = [told_by_kafka(answer) for answer in connect_answers(release, cases)]
-    different = [trio for trio in zip(cases, theirs, played(cases, release), strict=True) if trio[1] != trio[2]]
-    assert different == [], f"seed {seed}"
+    assert different(cases, theirs, played(cases, release)) == [], f"seed {seed}"

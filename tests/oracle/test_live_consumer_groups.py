@@ -8,6 +8,7 @@ from tests.oracle import answers
 from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.migration_cases import migration_cases
 from tests.oracle.oracle import CONSUMER_GROUP_RELEASES, coordinator_answers
+from tests.support.comparison import conversation_of, different
 from tests.support.conversations.mixed_player import group_answer, in_words, is_comparable
 from tests.support.coordinator_scenarios import migration as scenarios_migration
 from tests.support.coordinator_scenarios.expectations import check
@@ -22,26 +23,21 @@ _LONGEST_FAILURE_MS = 20_000
 def test_consumer_groups_are_answered_as_by_kafka(seed: int, draws: Draws) -> None:
     """Without failing writes: Kafka's coordinator rolls back everything but timers."""
     cases = [case for case in consumer_group_cases(seed, draws(CASES)) if not _fails(case["steps"])]
-    different = []
-    for case, answer in zip(cases, answers("4.3", cases), strict=True):
-        theirs = {name: answer[name] for name in ("id", "answers", "groups")}
-        ours = group_answer(case)
-        if ours != theirs:
-            different.append((case, theirs, ours))
-    assert different == [], f"seed {seed}"
+    theirs = map(conversation_of, answers("4.3", cases))
+    assert different(cases, theirs, map(group_answer, cases)) == [], f"seed {seed}"
 
 
 def test_migrations_are_answered_as_by_kafka(seed: int, draws: Draws) -> None:
     """Without cases that the oracle cannot answer: a JoinGroup with an id that it does not know."""
     cases = [case for case in migration_cases(seed, draws(CASES)) if not _fails_for_long(case["steps"])]
-    different, left_out = [], 0
+    found, left_out = [], 0
     for case, answer in zip(cases, answers("4.3", cases), strict=True):
         ours = {} if "answers" not in answer else group_answer(case, answer["made"])
         if "answers" not in ours or "left_out" in ours:
             left_out += 1
         elif in_words(ours) != in_words(answer):
-            different.append((case, in_words(answer), in_words(ours)))
-    assert different == [], f"seed {seed}"
+            found.append((case, in_words(answer), in_words(ours)))
+    assert found == [], f"seed {seed}"
     assert left_out < draws(CASES) / 10
 
 
@@ -51,12 +47,12 @@ def test_a_release_of_4_is_answered_as_by_its_classes(seed: int, draws: Draws) -
     cases = [case for case in consumer_group_cases(seed, draws(CASES // 2)) if not _fails(case["steps"])]
     cases += [case for case in migration_cases(seed, draws(CASES // 2)) if not _fails_for_long(case["steps"])]
     cases = [case for case in cases if is_comparable(case, release)]
-    different = []
+    found = []
     for case, answer in zip(cases, coordinator_answers(release, cases), strict=True):
         ours = group_answer(case, answer["made"], release) if "answers" in answer else {}
         if "answers" in ours and "left_out" not in ours and in_words(ours) != in_words(answer):
-            different.append((case, in_words(answer), in_words(ours)))
-    assert different == [], f"seed {seed}, {release}"
+            found.append((case, in_words(answer), in_words(ours)))
+    assert found == [], f"seed {seed}, {release}"
 
 
 def test_scenarios_of_migrations_go_as_with_kafka() -> None:

@@ -15,6 +15,7 @@ from tests.oracle.kafka_streams_cases import (
 )
 from tests.oracle.kafka_streams_wire_cases import newest_version, streams_read_cases, streams_write_cases
 from tests.oracle.oracle import KAFKA_STREAMS_RELEASES, kafka_streams_answers
+from tests.support.comparison import different
 from tests.support.shares import Draws
 from tests.support.streams_applications import assigned_by_rules, expected, expected_of_leader, leader_answers
 from tests.support.streams_wire import read, read_by_kafka, written
@@ -57,7 +58,7 @@ def test_answers_of_leaders(release: str, seed: int, draws: Draws) -> None:
     cases = list(leader_cases(seed, draws(LEADERS), known, newest_version(release), strategies_of(release)))
     theirs = list(map(expected_of_leader, kafka_streams_answers(release, cases)))
     ours = leader_answers(cases, kafka_version(release))
-    assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
+    assert different(cases, theirs, ours) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("release", KAFKA_STREAMS_RELEASES)
@@ -70,10 +71,10 @@ def test_user_data(release: str, seed: int, draws: Draws) -> None:
     sent += [*streams_read_cases(seed, zip(cases, ours, strict=True), newest)]
     read_by_them = list(map(read_by_kafka, kafka_streams_answers(release, sent)))
     read_by_us = [read(case, newest) for case in sent]
-    assert [trio for trio in zip(sent, read_by_them, read_by_us, strict=True) if trio[1] != trio[2]] == []
+    assert different(sent, read_by_them, read_by_us) == []
 
 
-def _different(release: str, cases: Sequence[dict[str, Any]]) -> list[object]:
+def _different(release: str, cases: Sequence[dict[str, Any]]) -> Sequence[object]:
     theirs = list(map(expected, kafka_streams_answers(release, cases)))
     ours = assigned_by_rules(cases, kafka_version(release).kafka_streams)
-    return [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
+    return different(cases, theirs, ours)

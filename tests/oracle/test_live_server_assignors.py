@@ -8,6 +8,7 @@ from tests.oracle.oracle import SERVER_RULES, SERVER_VERSIONS, SHARE_RELEASES
 from tests.oracle.server_cases import early_server_cases, server_cases, share_cases
 from tests.support.batches import Batch
 from tests.support.cases import answer_of, group_of
+from tests.support.comparison import different
 from tests.support.share_groups import share_answers
 from tests.support.shares import Draws
 
@@ -22,8 +23,7 @@ def test_server_assignments(version: str, strategy: str, seed: int, draws: Draws
     cases = [case | {"rule": strategy} for case in server_cases(seed, draws(CASES))]
     ours = Batch([group_of(case) for case in cases]).answers(version, strategy)
     theirs = [answer_of(answer) for answer in answers(version, cases)]
-    different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
-    assert different == [], f"seed {seed}"
+    assert different(cases, theirs, ours) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("strategy", SERVER_RULES)
@@ -33,10 +33,7 @@ def test_coordinators_of_other_releases(strategy: str, seed: int, draws: Draws) 
     batch = Batch([group_of(case) for case in cases])
     for release in SERVER_RULES[strategy]:
         theirs = [answer_of(answer) for answer in answers(release, cases)]
-        different = [
-            trio for trio in zip(cases, theirs, batch.answers(release, strategy), strict=True) if trio[1] != trio[2]
-        ]
-        assert different == [], f"seed {seed}, Kafka {release}"
+        assert different(cases, theirs, batch.answers(release, strategy)) == [], f"seed {seed}, Kafka {release}"
 
 
 @pytest.mark.parametrize("release", SHARE_RELEASES)
@@ -45,4 +42,4 @@ def test_share_groups(release: str, seed: int, draws: Draws) -> None:
     cases = [case | {"rule": "share-simple"} for case in share_cases(seed, draws(CASES))]
     theirs = [answer_of(answer) for answer in answers(release, cases)]
     ours = share_answers(cases, kafka_version(release).share)
-    assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
+    assert different(cases, theirs, ours) == [], f"seed {seed}"

@@ -8,6 +8,7 @@ from tests.oracle.oracle import STREAMS_RELEASES
 from tests.oracle.streams_cases import agreed, streams_cases
 from tests.oracle.streams_reconciliation_cases import reconciliation_cases
 from tests.support import streams_members
+from tests.support.comparison import different
 from tests.support.shares import Draws
 from tests.support.streams_groups import answer_of, streams_answers
 
@@ -24,8 +25,8 @@ def test_streams_groups(release: str, seed: int, draws: Draws) -> None:
     theirs = [answer_of(answer) for answer in answers(release, cases)]
     ours = streams_answers(cases, release)
     assert release.startswith("4.1") or UNDETERMINED not in ours
-    different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[2] not in (trio[1], UNDETERMINED)]
-    assert different == [], f"seed {seed}"
+    found = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[2] not in (trio[1], UNDETERMINED)]
+    assert found == [], f"seed {seed}"
 
 
 def test_undetermined_groups_have_several_answers(seed: int, draws: Draws) -> None:
@@ -45,4 +46,4 @@ def test_members(release: str, seed: int, draws: Draws) -> None:
     cases = list(reconciliation_cases(seed, draws(CASES)))
     theirs = [streams_members.answer_of(answer) for answer in answers(release, cases)]
     ours = [streams_members.reconciled(case, kafka_version(release)) for case in cases]
-    assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
+    assert different(cases, theirs, ours) == [], f"seed {seed}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
+from confluent_kafka.admin import NewPartitions, OffsetSpec
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import SOMETHING_NEW, main
@@ -49,9 +49,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     settings = {"group.initial.rebalance.delay.ms": str(DELAY_MS)}
     with running(VERSIONS[0], tmp_path_factory.mktemp("news"), settings=settings) as broker:
         servers = broker.bootstrap_servers
-        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-        for created in admin.create_topics([NewTopic(name, count, 1) for name, count in TOPICS.items()]).values():
-            created.result()
+        admin = broker.admin()
+        broker.create_topics(TOPICS)
         for number in range(TOPICS["orders"]):
             produce(servers, RECORDS, number)
         until("coordinators answer for all groups", lambda: all(map(partial(is_coordinated, admin), BEFORE)))
@@ -69,9 +68,9 @@ def produce(servers: str, records: int, partition: int = 0) -> None:
     assert producer.flush(60) == 0
 
 
-def change(servers: str) -> None:
+def change(broker: Broker) -> None:
     """Make the six changes, and let the members of a group leave and join again, which is none."""
-    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    servers, admin = broker.bootstrap_servers, broker.admin()
     admin.create_partitions([NewPartitions("grows", 8)])["grows"].result()
     for group in (STOPS, *FORMED_AGAIN):
         described = admin.describe_consumer_groups([group.group_id])[group.group_id].result()
@@ -85,7 +84,7 @@ def test_six_changes_are_the_news(spark: SparkSession, cluster: Broker, tmp_path
     audit = ["audit", "--bootstrap-servers", servers]
     assert main([*audit, "--out", one]) == 0
     assert main([*audit, "--previous", one, "--fail-on-new", "note", "--out", f"{tmp_path}/unchanged"]) == 0
-    change(servers)
+    change(cluster)
     assert main([*audit, "--previous", one, "--fail-on-new", "note", "--out", other]) == SOMETHING_NEW
     rows = spark.read.parquet(f"{other}/{NEWS.name}").collect()
     assert {(row["change"], row["group_id"] or row["topic"], row["kind"]) for row in rows} == {
@@ -104,7 +103,7 @@ def test_six_changes_are_the_news(spark: SparkSession, cluster: Broker, tmp_path
 def test_lag_that_grows_is_found_between_two_audits(spark: SparkSession, cluster: Broker, tmp_path: Path) -> None:
     """Of a group that commits a third of what arrives, and of one that commits nothing; a third keeps up."""
     servers, groups = cluster.bootstrap_servers, [replace(SAME, group_id=name) for name in ("slow", "stuck", "fast")]
-    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    admin = cluster.admin()
     until("coordinators answer for all groups", lambda: all(map(partial(is_coordinated, admin), groups)))
     first = TopicPartition("orders", 0)
     end = admin.list_offsets({first: OffsetSpec.latest()})[first].result().offset

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from rebalance_sim import findings
@@ -48,9 +48,8 @@ def broker_with_groups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bro
     settings = {"group.initial.rebalance.delay.ms": str(DELAY_MS)}
     with running(VERSIONS[0], tmp_path_factory.mktemp("audited"), settings=settings) as broker:
         servers = broker.bootstrap_servers
-        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-        for created in admin.create_topics([NewTopic(name, count, 1) for name, count in TOPICS.items()]).values():
-            created.result()
+        admin = broker.admin()
+        broker.create_topics(TOPICS)
         producer = Producer({"bootstrap.servers": servers, "log_level": 0})
         for topic, count in TOPICS.items():
             for place in range(count * RECORDS):

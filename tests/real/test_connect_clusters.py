@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -20,9 +19,8 @@ from rebalance_sim.tables import CONNECTORS
 from tests.real.conftest import VERSIONS, running
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import until
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD
 from tests.support.cluster.programs import ConnectWorker
-from tests.support.cluster.topic_reader import read_topic
+from tests.support.cluster.topic_reader import OFFSETS_RECORD, read_rows
 from tests.support.rows import table
 
 pytestmark = pytest.mark.cluster
@@ -39,8 +37,7 @@ Placed = dict[tuple[str, int | None], str]
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     with running(VERSIONS[0], tmp_path_factory.mktemp("connect")) as started:
-        admin = AdminClient({"bootstrap.servers": started.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic(TOPIC, 4, 1)])[TOPIC].result()
+        started.create_topics({TOPIC: 4})
         yield started
 
 
@@ -79,8 +76,7 @@ class Cluster:
 
     def stored(self) -> tuple[DataFrame, DataFrame]:
         """Return the workers from the coordinator's record, and the connectors from the REST API."""
-        messages = read_topic(self.broker.bootstrap_servers, "__consumer_offsets")
-        records = [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
+        records = read_rows(self.broker.bootstrap_servers)
         workers, rejects = read_workers(self.spark.createDataFrame(records, OFFSETS_RECORD), "default")
         assert rejects.isEmpty()
         saved = self.folder / "connectors.json"
@@ -91,8 +87,7 @@ class Cluster:
 
     def in_config_topic(self) -> list[dict[str, Any]]:
         """Return the connectors from the cluster's config topic."""
-        messages = read_topic(self.broker.bootstrap_servers, f"{GROUP}.config")
-        records = [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
+        records = read_rows(self.broker.bootstrap_servers, f"{GROUP}.config")
         dump = f"{self.folder}/config-topic-{len(records)}"
         self.spark.createDataFrame(records, OFFSETS_RECORD).write.mode("overwrite").parquet(dump)
         return read_config_topic(self.spark, dump, "", None)

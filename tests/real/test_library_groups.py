@@ -20,8 +20,9 @@ from tests.support.cluster.clients import Partitions
 from tests.support.cluster.fleet import Client
 from tests.support.cluster.library_clients import library_clients
 from tests.support.cluster.library_groups import library_groups
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD, LiveSetUps, share_a_bucket
+from tests.support.cluster.live_set_ups import LiveSetUps, share_a_bucket
 from tests.support.cluster.set_ups import Join
+from tests.support.cluster.topic_reader import OFFSETS_RECORD
 from tests.support.library_programs import LibrariesUnavailable
 
 pytestmark = [

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, ResourceType
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, ResourceType
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -27,6 +27,7 @@ from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import is_stable, named, until
 from tests.support.cluster.clients import JavaConsumers, KafkaPythonConsumers, Partitions, RdkafkaConsumers, Runner
 from tests.support.cluster.fleet import RANGE, ROBIN, TOPICS, Client, Group, groups
+from tests.support.cluster.group_requests import commit, described
 from tests.support.cluster.jars import needs_zookeeper
 from tests.support.cluster.metadata_order import listed_partitions
 
@@ -65,21 +66,17 @@ class Busy:
         return {id_: has for runner in self.runners.values() for id_, has in runner.assignments().items()}
 
     def _is_stable(self, group: Group) -> bool:
-        try:
-            found = self.admin.describe_consumer_groups([group.group_id])[group.group_id].result()
-        except KafkaException:
-            return False
-        return is_stable(found, group, self._by_clients())
+        found = described(self.admin, [group.group_id])[group.group_id]
+        return found is not None and is_stable(found, group, self._by_clients())
 
 
 @pytest.fixture(scope="module")
 def busy(live_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Busy]:
     """Start consumers of all libraries that work with the broker, and wait until their groups are stable."""
     servers = live_broker.bootstrap_servers
-    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    admin = live_broker.admin()
     _ADMINS.append(admin)
-    for created in admin.create_topics([NewTopic(name, count, 1) for name, count in TOPICS.items()]).values():
-        created.result()
+    live_broker.create_topics(TOPICS)
     produce(servers)
     with ExitStack() as stack:
         runners: dict[str, Runner] = {}
@@ -117,15 +114,6 @@ def produce(servers: str) -> None:
             for _ in range(5 + partition):
                 producer.produce(topic, b"record", partition=partition)
     assert producer.flush(30) == 0
-
-
-def commit(admin: AdminClient, group_id: str, topic: str, offsets: dict[int, int]) -> bool:
-    partitions = [TopicPartition(topic, number, offset) for number, offset in offsets.items()]
-    try:
-        future = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group_id, partitions)])[group_id]
-        return not any(partition.error for partition in future.result().topic_partitions)
-    except KafkaException:
-        return False
 
 
 def read_at_rest(spark: SparkSession, busy: Busy) -> tuple[Capture, dict[str, Partitions]]:

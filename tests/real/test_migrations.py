@@ -19,9 +19,10 @@ from tests.real.conftest import VERSIONS, running
 from tests.real.test_predicted_groups import HEARTBEATS
 from tests.support.cluster.clients import JavaConsumers, Partitions
 from tests.support.cluster.library_clients import library_clients
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD, LiveSetUps, share_a_bucket
+from tests.support.cluster.live_set_ups import LiveSetUps, share_a_bucket
 from tests.support.cluster.migrating_groups import migrated, migrating_groups, offline
 from tests.support.cluster.set_ups import SetUp
+from tests.support.cluster.topic_reader import OFFSETS_RECORD
 from tests.support.library_programs import LibrariesUnavailable
 
 pytestmark = [

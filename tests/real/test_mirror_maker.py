@@ -4,8 +4,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from rebalance_sim.api.connect import simulate_connect
@@ -14,6 +13,7 @@ from rebalance_sim.tables import CONNECTORS, OFFSETS, TOPICS, WORKERS
 from tests.real.conftest import VERSIONS, running
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import until
+from tests.support.cluster.group_requests import commit
 from tests.support.cluster.programs import ConnectWorker
 from tests.support.rows import table
 
@@ -47,16 +47,6 @@ def consumed(group: str) -> str:
     return "__idle" if group == "idle" else "orders"
 
 
-def commit(admin: AdminClient, group: str) -> bool:
-    """Commit an offset of a group; False while its coordinator does not answer."""
-    request = ConsumerGroupTopicPartitions(group, [TopicPartition(consumed(group), 0, 1)])
-    try:
-        done = admin.alter_consumer_group_offsets([request])[group].result()
-    except KafkaException:
-        return False
-    return all(partition.error is None for partition in done.topic_partitions)
-
-
 def known_topics(admin: AdminClient) -> dict[str, int]:
     """Return the topics of the broker, without those that MirrorMaker 2 creates after it has listed them."""
     listed = admin.list_topics(timeout=30).topics
@@ -66,13 +56,10 @@ def known_topics(admin: AdminClient) -> dict[str, int]:
 @pytest.mark.parametrize("version", VERSIONS[:1])
 def test_tasks_replicate_what_is_predicted(spark: SparkSession, tmp_path: Path, version: str) -> None:
     with running(version, tmp_path) as broker, ConnectWorker(broker, "mirrors", tmp_path) as worker:
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
-        for created in admin.create_topics(
-            [NewTopic(name, n, 1) for name, n in (COUNTS | {"__idle": 1}).items()]
-        ).values():
-            created.result()
+        admin = broker.admin()
+        broker.create_topics(COUNTS | {"__idle": 1})
         for group in GROUPS:
-            until(f"{group} committed", partial(commit, admin, group))
+            until(f"{group} committed", partial(commit, admin, group, consumed(group), {0: 1}))
         for name, config in connectors(broker.bootstrap_servers).items():
             worker.configure(name, config)
         until("both connectors have tasks", lambda: all(map(worker.task_configs, (SOURCE, CHECKPOINTS))))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import Row, SparkSession
 
 from rebalance_sim.cli import main
@@ -22,10 +22,10 @@ from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import GROUP_REPORTS, until
 from tests.support.cluster.clients import Runner
 from tests.support.cluster.fleet import Client
+from tests.support.cluster.group_requests import described
 from tests.support.cluster.library_clients import library_clients
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD
 from tests.support.cluster.programs import connect_worker, console_consumer, streams_application
-from tests.support.cluster.topic_reader import read_topic
+from tests.support.cluster.topic_reader import OFFSETS_RECORD, read_rows
 from tests.support.library_programs import LibrariesUnavailable
 
 pytestmark = [
@@ -149,11 +149,8 @@ def commit_only(servers: str) -> None:
 def have_formed(admin: AdminClient) -> bool:
     """Return whether all groups of consumers have their members, and these own all partitions."""
     wanted = {name: group.members for name, group in GROUPS.items() if name != CONNECT}
-    described = admin.describe_consumer_groups(list(wanted))
-    for name, future in described.items():
-        try:
-            found = future.result()
-        except KafkaException:
+    for name, found in described(admin, wanted).items():
+        if found is None:
             return False
         owned = sum(len(member.assignment.topic_partitions) for member in found.members)
         if len(found.members) != wanted[name] or (owned != PARTITIONS and wanted[name]):
@@ -177,8 +174,8 @@ def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     directory = tmp_path_factory.mktemp("recognized")
     with running(VERSIONS[0], directory) as broker:
         servers = broker.bootstrap_servers
-        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+        admin = broker.admin()
+        broker.create_topics({TOPIC: PARTITIONS})
         commit_only(servers)
         with consumers(broker, directory), programs(broker, directory):
             until("the groups have formed", lambda: have_formed(admin))
@@ -186,8 +183,7 @@ def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
             until("the Connect cluster has formed", lambda: has_formed_connect(admin))
             outputs = {"live": audit(directory / "live", "--bootstrap-servers", servers)}
             capture = captured(broker, directory / "capture")
-            messages = read_topic(servers, "__consumer_offsets")
-    records = [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
+            records = read_rows(servers)
     spark.createDataFrame(records, OFFSETS_RECORD).write.parquet(f"{directory}/records")
     topics = f"{outputs['live']}/fleet/topics"
     outputs["offsets topic"] = audit(directory / "topic", "--offsets-topic", f"{directory}/records", "--topics", topics)

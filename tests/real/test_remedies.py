@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from confluent_kafka import ConsumerGroupState, KafkaException
+from confluent_kafka import ConsumerGroupState
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import Row, SparkSession
 
@@ -23,6 +23,7 @@ from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import until
 from tests.support.cluster.clients import Runner, configured_assignors
 from tests.support.cluster.fleet import RANGE, RDKAFKA_DEFAULT, ROBIN, Client
+from tests.support.cluster.group_requests import described
 from tests.support.cluster.library_clients import library_clients
 from tests.support.cluster.live_set_ups import LiveSetUps
 from tests.support.cluster.programs import connect_worker
@@ -160,17 +161,16 @@ def members_of(each: Sick, topics: Sequence[str]) -> list[Client]:
 
 def start_apart(broker: Broker, runners: Mapping[str, Runner]) -> None:
     """Start two members with a topic each."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    admin = broker.admin()
     for each in APART:
         topics = each.set_up().topics
-        for created in admin.create_topics([NewTopic(name, count, 1) for name, count in topics.items()]).values():
-            created.result()
+        broker.create_topics(topics)
         start(admin, runners[each.library], each, members_of(each, list(topics)))
 
 
 def restart_together(broker: Broker, runners: Mapping[str, Runner]) -> None:
     """Restart the members with both topics, as is recommended."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    admin = broker.admin()
     for each in APART:
         for client in each.set_up().members:
             runners[each.library].close(f"{each.group}#{client.client_id}")
@@ -189,11 +189,8 @@ def start(admin: AdminClient, runner: Runner, each: Sick, clients: Sequence[Clie
 
 def stable_members(admin: AdminClient, group: str) -> int | None:
     """Return how many members a stable group has; None if it is not stable."""
-    try:
-        found = admin.describe_consumer_groups([group], request_timeout=5)[group].result()
-    except KafkaException:
-        return None
-    return len(found.members) if found.state is ConsumerGroupState.STABLE else None
+    found = described(admin, [group])[group]
+    return len(found.members) if found and found.state is ConsumerGroupState.STABLE else None
 
 
 # ---- a sink connector
@@ -209,7 +206,7 @@ def sink(broker: Broker, directory: Path, settings: Mapping[str, str]) -> Iterat
     """
     directory.mkdir()
     topics = {f"{SINK}.{topic}": count for topic, count in THREES.items()}
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    admin = broker.admin()
     for created in admin.create_topics([NewTopic(name, count, 1) for name, count in topics.items()]).values():
         # There are some if this is the second cluster.
         created.exception()

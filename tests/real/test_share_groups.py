@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic, ResourceType
+from confluent_kafka.admin import ResourceType
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from rebalance_sim.api.groups import assign
@@ -28,25 +28,24 @@ from rebalance_sim.sources.offsets_topic.fleet import read_offsets_topic
 from rebalance_sim.tables import EVENTS, TOPICS
 from tests.real.conftest import ALICE, VERSIONS, alices_properties, allow, running
 from tests.support.cluster.broker import Broker
-from tests.support.cluster.capture import until
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD, share_a_bucket
+from tests.support.cluster.capture import until, write_reports
+from tests.support.cluster.live_set_ups import share_a_bucket
 from tests.support.cluster.programs import console_consumer
 from tests.support.cluster.share_capture import REPORTS, SETTINGS
-from tests.support.cluster.topic_reader import read_topic
+from tests.support.cluster.topic_reader import OFFSETS_RECORD, OffsetsRecord, read_rows
 from tests.support.rows import table
 
 pytestmark = pytest.mark.cluster
 
 GROUP, TOPIC, PARTITIONS = "workers", "jobs", 7
 _MEMBERS, _MOST_STARTS = 3, 30
-Records = list[tuple[bytes | None, bytes | None, int, int]]
 Targets = dict[str, frozenset[int]]
 
 
 class Moment(NamedTuple):
     """The records of the coordinator at one time, and the target assignments in them."""
 
-    records: Records
+    records: list[OffsetsRecord]
     targets: Targets
 
 
@@ -54,17 +53,11 @@ class Moment(NamedTuple):
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     # The coordinator assigns partitions whose share state is initialized, and one broker holds the topic of that state.
     with running(VERSIONS[0], tmp_path_factory.mktemp("share"), settings=SETTINGS, users=ALICE) as started:
-        admin = admin_of(started)
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+        started.create_topics({TOPIC: PARTITIONS})
         yield started
 
 
-def admin_of(broker: Broker) -> AdminClient:
-    """Return a client that may do everything."""
-    return AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
-
-
-def targets_in(records: Records) -> Targets:
+def targets_in(records: list[OffsetsRecord]) -> Targets:
     """Return the target of each member, by the last record of its key."""
     last: dict[bytes, bytes | None] = {key: value for key, value, *_ in records if key is not None}
     targets: Targets = {}
@@ -76,12 +69,6 @@ def targets_in(records: Records) -> Targets:
             assert name.member_id is not None
             targets[name.member_id] = frozenset(p for _, numbers in target.partitions for p in numbers)
     return targets
-
-
-def records_of(broker: Broker) -> Records:
-    """Return all records of the coordinator."""
-    messages = read_topic(broker.bootstrap_servers, "__consumer_offsets")
-    return [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
 
 
 def member(broker: Broker, directory: Path, number: int) -> AbstractContextManager[subprocess.Popen[bytes]]:
@@ -100,7 +87,7 @@ def settled(broker: Broker, members: int) -> Moment:
     seen: list[Moment] = []
 
     def has_settled() -> bool:
-        records = records_of(broker)
+        records = read_rows(broker.bootstrap_servers)
         seen.append(Moment(records, targets_in(records)))
         targets = seen[-1].targets
         has_all = len(targets) == members and frozenset().union(*targets.values()) == frozenset(range(PARTITIONS))
@@ -135,8 +122,7 @@ def owned_in(members: DataFrame) -> Targets:
 def captured(broker: Broker, folder: Path) -> str:
     """Write what the tools print."""
     folder.mkdir()
-    for name, (tool, *options) in REPORTS.items():
-        (folder / name).write_text(broker.tools(tool, *options, merge_stderr=True))
+    write_reports(broker, REPORTS, folder)
     return str(folder)
 
 
@@ -165,10 +151,10 @@ def test_live_clusters_and_tools_show_what_the_records_do(spark: SparkSession, b
         assert not [each for each in (*live.assumptions, *tools.assumptions) if "target assignment" in each]
         properties = read_client_properties(alices_properties(tmp_path))
         assert read_cluster(spark, broker.sasl_bootstrap_servers, properties=properties).members.isEmpty()
-        allow(admin_of(broker), ResourceType.TOPIC, "*")
-        allow(admin_of(broker), ResourceType.GROUP, GROUP)
+        allow(broker.admin(), ResourceType.TOPIC, "*")
+        allow(broker.admin(), ResourceType.GROUP, GROUP)
         until("alice is allowed", lambda: has_read(spark, broker, properties, targets))
-    until("all members have left", lambda: not targets_in(records_of(broker)))
+    until("all members have left", lambda: not targets_in(read_rows(broker.bootstrap_servers)))
 
 
 def test_the_target_is_as_predicted_when_a_member_joins(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:

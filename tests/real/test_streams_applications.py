@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -18,9 +17,8 @@ from rebalance_sim.tables import TOPICS
 from tests.real.conftest import VERSIONS, running
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import until
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD
 from tests.support.cluster.programs import streams_application
-from tests.support.cluster.topic_reader import read_topic
+from tests.support.cluster.topic_reader import OFFSETS_RECORD, read_rows
 from tests.support.rows import table
 
 pytestmark = pytest.mark.cluster
@@ -53,11 +51,6 @@ class Application(NamedTuple):
         return f"{self.name}-by-value-repartition"
 
 
-def create_topic(broker: Broker, name: str) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
-    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
-
-
 def produce(broker: Broker, topic: str) -> None:
     """Write as many records as make a task without state lack too many."""
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "queue.buffering.max.messages": RECORDS})
@@ -75,8 +68,7 @@ class Stored(NamedTuple):
 
 
 def stored(spark: SparkSession, broker: Broker, application: Application) -> Stored:
-    messages = read_topic(broker.bootstrap_servers, "__consumer_offsets")
-    records = [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
+    records = read_rows(broker.bootstrap_servers)
     members, parts, rejects = read_applications(spark.createDataFrame(records, OFFSETS_RECORD), "default")
     assert rejects.isEmpty()
     members, parts = (rows.where(F.col("group_id") == application.name) for rows in (members, parts))
@@ -177,7 +169,7 @@ def test_tasks_are_as_predicted_when_a_process_joins(spark: SparkSession, broker
     When a process leaves, it matters how far warm-up tasks have come, which no record has. So that is not compared.
     """
     application = Application("counts", 0)
-    create_topic(broker, application.topic)
+    broker.create_topics({application.topic: PARTITIONS})
     produce(broker, application.topic)
     with ExitStack() as stack:
         processes = Processes(stack, broker, application, tmp_path)
@@ -201,7 +193,7 @@ def test_tasks_are_as_predicted_when_a_process_with_standbys_is_killed(
 ) -> None:
     """Three processes have fourteen tasks, and a standby replica of each with a store. They begin without records."""
     application = Application("kept", 1)
-    create_topic(broker, application.topic)
+    broker.create_topics({application.topic: PARTITIONS})
     with ExitStack() as stack:
         processes = Processes(stack, broker, application, tmp_path)
         killed, *_ = [processes.start() for _ in range(3)]

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Message
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -30,9 +29,9 @@ from rebalance_sim.tables import TOPICS
 from tests.real.conftest import VERSIONS, running
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import until
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD, share_a_bucket
+from tests.support.cluster.live_set_ups import share_a_bucket
 from tests.support.cluster.programs import streams_application
-from tests.support.cluster.topic_reader import read_topic
+from tests.support.cluster.topic_reader import OFFSETS_RECORD, OFFSETS_TOPIC, read_topic, rows_of
 from tests.support.rows import table
 
 pytestmark = pytest.mark.cluster
@@ -53,8 +52,7 @@ Targets = dict[tuple[str, str], frozenset[tuple[str, int]]]
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     with running(VERSIONS[0], tmp_path_factory.mktemp("streams")) as started:
-        admin = AdminClient({"bootstrap.servers": started.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+        started.create_topics({TOPIC: PARTITIONS})
         for name in (APPLICATION, ROLLED_OUT):
             options = ["--alter", "--entity-type", "groups", "--entity-name", name]
             started.tools("kafka-configs", *options, "--add-config", "streams.num.standby.replicas=1")
@@ -73,13 +71,12 @@ class Stored(NamedTuple):
 
 def records_of(broker: Broker, application: str) -> list[Message]:
     """Return the records of an application's group."""
-    messages = read_topic(broker.bootstrap_servers, "__consumer_offsets")
+    messages = read_topic(broker.bootstrap_servers, OFFSETS_TOPIC)
     return [each for each in messages if application.encode() in (each.key() or b"")]
 
 
 def stored(spark: SparkSession, broker: Broker, application: str) -> Stored:
-    messages = records_of(broker, application)
-    records = [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
+    records = rows_of(records_of(broker, application))
     members, subtopologies, rejects = read_streams_groups(spark.createDataFrame(records, OFFSETS_RECORD), "default")
     assert rejects.isEmpty()
     rows = members.collect()
@@ -335,8 +332,7 @@ def test_a_static_member_that_restarts_raises_no_epoch(spark: SparkSession, tmp_
     """Its tasks wait for it, as simulated."""
     (tmp_path / "broker").mkdir()
     with running(STATIC_SINCE, tmp_path / "broker") as broker:
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+        broker.create_topics({TOPIC: PARTITIONS})
         with Processes(spark, broker, tmp_path, APPLICATION) as processes:
             processes.start_static("first")
             before = processes.start_static("second")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from confluent_kafka.admin import AclOperation, AdminClient, NewTopic, ResourceType
+from confluent_kafka.admin import AclOperation, ResourceType
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -52,9 +52,8 @@ def some_records(topic: str) -> list[Record]:
 @pytest.fixture(scope="module")
 def sent(live_broker: Broker) -> Broker:
     servers = live_broker.bootstrap_servers
-    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-    for created in admin.create_topics([NewTopic(topic, count, 1) for topic, count in PARTITIONS.items()]).values():
-        created.result()
+    admin = live_broker.admin()
+    live_broker.create_topics(PARTITIONS)
     allow(admin, ResourceType.TOPIC, "*", AclOperation.READ)
     allow(admin, ResourceType.BROKER, "kafka-cluster")
     senders: dict[str, Callable[[str, str, Sequence[Record]], None]] = {

@@ -57,14 +57,6 @@ class SharePlayer:
         """By member: topic ids, or the names of topics without one, and partitions, in the order of its record."""
         self.answers: list[JsonObject] = []
 
-    def join(self, member_id: str) -> None:
-        """Add a member to the map of members, if it is not there, before a target for it is computed."""
-        self._members.put(member_id)
-
-    def forget(self, member_id: str) -> None:
-        """Remove the target of a member that has left, and may have joined again."""
-        self._targets.pop(member_id, None)
-
     def goes_on(self, step: int) -> bool:
         """Return whether there is a step, and no step before has failed."""
         return step < len(self._steps) and not any("error" in answer for answer in self.answers)

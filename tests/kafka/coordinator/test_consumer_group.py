@@ -13,6 +13,7 @@ from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.oracle import CONSUMER_GROUP_RELEASES
 from tests.support.cases import JsonObject, golden_sample, golden_share
+from tests.support.comparison import conversation_of, different
 from tests.support.conversations.mixed_player import group_answer, in_words, is_comparable
 from tests.support.examples import COMPILED
 from tests.support.simulated import History, Played, at, consumer, play
@@ -24,27 +25,21 @@ LONG = SimulationSettings(duration_ms=240_000)
 
 def test_golden_conversations_get_kafkas_answers() -> None:
     cases, answers = golden_sample("cases-consumer-group-4.3"), golden_sample("consumer-group-4.3")
-    different = []
-    for case, answer in zip(cases, answers, strict=True):
-        theirs = {name: answer[name] for name in ("id", "answers", "groups")}
-        ours = group_answer(case)
-        if ours != theirs:
-            different.append((case["id"], ours, theirs))
-    assert different == []
+    assert different(cases, map(conversation_of, answers), map(group_answer, cases)) == []
 
 
 @pytest.mark.parametrize("release", CONSUMER_GROUP_RELEASES)
 def test_golden_conversations_get_the_answers_of_each_release(release: str, seed: int) -> None:
     """They include groups that migrate."""
     cases, answers = golden_share("cases-consumer-groups", seed), golden_share(f"consumer-groups-{release}", seed)
-    different = []
+    found = []
     for case, answer in zip(cases, answers, strict=True):
         if not is_comparable(case, release):
             continue
         ours = group_answer(case, answer["made"], release)
         if "left_out" not in ours and in_words(ours) != in_words(answer):
-            different.append((case["id"], in_words(ours), in_words(answer)))
-    assert different == []
+            found.append((case["id"], in_words(ours), in_words(answer)))
+    assert found == []
 
 
 @pytest.mark.parametrize(("release", "at_ms"), [("4.2.0", 500), ("4.3.0", 1000)])

@@ -17,6 +17,7 @@ from rebalance_sim.releases import ShareGroupRules
 from tests.oracle.oracle import SHARE_GROUP_RELEASES
 from tests.oracle.share_group_cases import share_group_cases
 from tests.support.cases import golden_share
+from tests.support.comparison import conversation_of, different
 from tests.support.conversations.share_player import share_group_answer
 
 JOBS = frozenset({"jobs"})
@@ -25,13 +26,8 @@ JOBS = frozenset({"jobs"})
 @pytest.mark.parametrize("release", SHARE_GROUP_RELEASES)
 def test_golden_conversations_get_the_answers_of_each_release(release: str, seed: int) -> None:
     cases, answers = golden_share("cases-share-groups", seed), golden_share(f"share-groups-{release}", seed)
-    different = []
-    for case, answer in zip(cases, answers, strict=True):
-        theirs = {name: answer[name] for name in ("id", "answers", "groups")}
-        ours = share_group_answer(case, release)
-        if ours != theirs:
-            different.append((case["id"], ours, theirs))
-    assert different == []
+    ours = [share_group_answer(case, release) for case in cases]
+    assert different(cases, map(conversation_of, answers), ours) == []
 
 
 @pytest.mark.parametrize("release", SHARE_GROUP_RELEASES)

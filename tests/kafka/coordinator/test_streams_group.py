@@ -20,6 +20,7 @@ from rebalance_sim.releases import kafka_version
 from tests.oracle.oracle import STREAMS_GROUP_RELEASES
 from tests.oracle.streams_group_cases import streams_group_cases
 from tests.support.cases import golden_share
+from tests.support.comparison import conversation_of, different
 from tests.support.conversations.streams_player import streams_group_answer
 
 TOPOLOGY = Topology(0, {"0": Subtopology(("orders",), ("totals-changelog",), is_stateful=True)})
@@ -29,13 +30,8 @@ RELEASES = ("4.2.0", "4.3.0", "4.4.0")
 @pytest.mark.parametrize("release", STREAMS_GROUP_RELEASES)
 def test_golden_conversations_get_the_answers_of_each_release(release: str, seed: int) -> None:
     cases, answers = golden_share("cases-streams-groups", seed), golden_share(f"streams-groups-{release}", seed)
-    different = []
-    for case, answer in zip(cases, answers, strict=True):
-        theirs = {name: answer[name] for name in ("id", "answers", "groups")}
-        ours = streams_group_answer(case, release)
-        if ours != theirs:
-            different.append((case["id"], ours, theirs))
-    assert different == []
+    ours = [streams_group_answer(case, release) for case in cases]
+    assert different(cases, map(conversation_of, answers), ours) == []
 
 
 @pytest.mark.parametrize("release", RELEASES)

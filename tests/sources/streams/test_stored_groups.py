@@ -6,7 +6,7 @@ from rebalance_sim.kafka.wire.offsets_topic import RecordType, decode_key, decod
 from rebalance_sim.kafka.wire.streams_records import StreamsGroupMemberMetadata, StreamsGroupTopology, TopicInfo
 from rebalance_sim.sources.streams.stored_groups import read_streams_groups
 from tests.support.cases import golden
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD
+from tests.support.cluster.topic_reader import OFFSETS_RECORD
 
 _MEMBER = RecordType.STREAMS_GROUP_MEMBER_METADATA
 Record = tuple[bytes, bytes | None, int, int]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.cluster.jars import java_command, needs_zookeeper
 from tests.support.maven import JarsUnavailable, java_environment
@@ -126,6 +126,20 @@ class Broker:
             raise BrokerError(f"{tool} {' '.join(args)}:\n{done.stdout}\n{done.stderr or ''}")
         return done.stdout
 
+    def admin(self) -> AdminClient:
+        """Return a client that may do everything.
+
+        A client that is destroyed after its broker has stopped never ends.
+        """
+        # log_level 0: refused connections are expected until the broker listens.
+        return AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+
+    def create_topics(self, partitions: Mapping[str, int]) -> None:
+        """Create topics with these numbers of partitions."""
+        admin = self.admin()
+        for created in admin.create_topics([NewTopic(*topic, 1) for topic in partitions.items()]).values():
+            created.result()
+
     def stop(self) -> None:
         """Stop the process and delete its data; a second call does nothing."""
         if self._process is not None:
@@ -228,8 +242,7 @@ class Broker:
     def _wait_until_it_answers(self) -> None:
         assert self._process is not None
         deadline = time.monotonic() + START_SECONDS
-        # log_level 0: refused connections are expected until the broker listens.
-        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        client = self.admin()
         while time.monotonic() < deadline:
             if _knows_brokers(client, self.brokers):
                 return

@@ -15,18 +15,19 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, NewTopic
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer
+from confluent_kafka.admin import ConsumerGroupDescription
 
 from tests.support.cluster import truth
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.clients import JavaConsumers, Partitions, RdkafkaConsumers, Runner
 from tests.support.cluster.fleet import LEFT, NEVER_JOINED, STALLED, TOPICS, Client, Group, groups
+from tests.support.cluster.group_requests import commit, described
 from tests.support.maven import JarsUnavailable
 
 # Long enough for all members to join the same first rebalance one after the other.
@@ -47,14 +48,14 @@ class Capture:
         self._java = java
         self._rdkafka = rdkafka
         self._out = out
-        self._admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+        self._admin = broker.admin()
         self._groups = groups(broker.version)
         self._joined: dict[str, list[str]] = {}
 
     def run(self) -> None:
-        self._create_topics()
+        self._broker.create_topics(TOPICS)
         self._produce(records=30)
-        self._commit_without_members()
+        until(f"{NEVER_JOINED} committed", lambda: commit(self._admin, NEVER_JOINED, "orders", {0: 2, 1: 2, 2: 2}))
         for group in LEFT:
             self._come_and_go(group)
         for group in self._groups:
@@ -70,11 +71,6 @@ class Capture:
         self._write_consumers()
         self._write_truth()
 
-    def _create_topics(self) -> None:
-        topics = [NewTopic(name, count, 1) for name, count in TOPICS.items()]
-        for future in self._admin.create_topics(topics).values():
-            future.result()
-
     def _produce(self, records: int) -> None:
         """Send records: most to partition 0 of each topic, none to every fourth partition."""
         producer = Producer({"bootstrap.servers": self._broker.bootstrap_servers, "log_level": 0})
@@ -83,20 +79,6 @@ class Capture:
                 for _ in range(0 if partition % 4 == 3 else records // (partition + 1)):
                     producer.produce(topic, value=b"record", partition=partition)
         producer.flush()
-
-    def _commit_without_members(self) -> None:
-        """Commit offsets of a group without joining it, like a program that assigns itself partitions."""
-        until(f"{NEVER_JOINED} committed", self._committed_without_members)
-
-    def _committed_without_members(self) -> bool:
-        partitions = [TopicPartition("orders", number, 2) for number in range(3)]
-        request = [ConsumerGroupTopicPartitions(NEVER_JOINED, partitions)]
-        try:
-            done = self._admin.alter_consumer_group_offsets(request)[NEVER_JOINED].result()
-        except KafkaException:
-            # For the broker's first group, __consumer_offsets is still being created.
-            return False
-        return all(partition.error is None for partition in done.topic_partitions)
 
     def _come_and_go(self, group: Group) -> None:
         """Let the clients join, commit if configured, and leave."""
@@ -149,13 +131,7 @@ class Capture:
         return self._java if client.library == "java" else self._rdkafka
 
     def _describe(self, group_id: str) -> ConsumerGroupDescription | None:
-        try:
-            found = self._admin.describe_consumer_groups([group_id])[group_id].result()
-        except KafkaException:
-            # The coordinator is still loading, or does not know the group yet.
-            return None
-        assert isinstance(found, ConsumerGroupDescription)
-        return found
+        return described(self._admin, [group_id])[group_id]
 
     def _members(self, group_id: str) -> list[str]:
         found = self._describe(group_id)
@@ -176,15 +152,10 @@ class Capture:
         return {**self._java.assignments(), **self._rdkafka.assignments()}
 
     def _write_reports(self) -> None:
-        self._write("topics.txt", "kafka-topics", "--describe")
-        for name, options in GROUP_REPORTS.items():
-            self._write(name, "kafka-consumer-groups", "--describe", "--all-groups", *options)
-        self._write("get-offsets.txt", "kafka-get-offsets")
-
-    def _write(self, name: str, tool: str, *options: str) -> None:
-        # With warnings, as users save what they see on the terminal.
-        printed = self._broker.tools(tool, *options, merge_stderr=True)
-        (self._out / name).write_text(printed, encoding="utf-8", newline="")
+        of_groups = ("kafka-consumer-groups", "--describe", "--all-groups")
+        reports = {name: (*of_groups, *options) for name, options in GROUP_REPORTS.items()}
+        of_topics = {"topics.txt": ("kafka-topics", "--describe"), "get-offsets.txt": ("kafka-get-offsets",)}
+        write_reports(self._broker, of_topics | reports, self._out)
 
     def _write_consumers(self) -> None:
         with (self._out / "consumers.csv").open("w", encoding="utf-8", newline="") as file:
@@ -265,6 +236,13 @@ def named(clients: tuple[Client, ...], already: int) -> list[tuple[str, Client]]
 def _row(client: Client) -> list[str]:
     lists = [";".join(client.protocols), ";".join(client.topics)]
     return [client.group, client.client_id, *lists, client.rack, client.instance_id]
+
+
+def write_reports(broker: Broker, reports: Mapping[str, Sequence[str]], out: Path) -> None:
+    """Write what tools print: ``reports`` has, by file, the tool and its options."""
+    for name, (tool, *options) in reports.items():
+        # With warnings, as users save what they see on the terminal.
+        (out / name).write_text(broker.tools(tool, *options, merge_stderr=True), encoding="utf-8", newline="")
 
 
 def until(what: str, question: Callable[[], bool]) -> None:

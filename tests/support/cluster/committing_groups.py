@@ -17,7 +17,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow as pa
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyarrow import parquet
 
 from tests.support.cluster.broker import broker
@@ -44,8 +43,7 @@ def play(version: str, folder: Path) -> tuple[pa.Table, dict[str, list[int]]]:
             stack.enter_context(JavaConsumers(version, on.bootstrap_servers, folder / f"{name}.log"))
             for name in ("java", "victims")
         ]
-        admin = AdminClient({"bootstrap.servers": on.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic(_TOPIC, PARTITIONS, 1)])[_TOPIC].result()
+        on.create_topics({_TOPIC: PARTITIONS})
         java, victims = processes
 
         def start(group: str, number: int) -> None:
@@ -67,10 +65,7 @@ def play(version: str, folder: Path) -> tuple[pa.Table, dict[str, list[int]]]:
         victims.kill()
         time.sleep(_CALM_S)
         unowned = _unowned(processes, killed_ms)
-        records = dump(on)
-        # A client that is destroyed after its broker has stopped never ends.
-        del admin
-    return records, unowned
+        return dump(on), unowned
 
 
 def _unowned(processes: list[JavaConsumers], killed_ms: int) -> dict[str, list[int]]:

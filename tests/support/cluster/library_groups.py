@@ -9,15 +9,15 @@ from tests.support.cluster.set_ups import Join, SetUp
 
 OF_GO = ("sarama", "franz-go", "kafka-go")
 OF_JAVASCRIPT = ("kafkajs", "platformatic-kafka")
-_KAFKAJS = "RoundRobinAssigner"
-_PROTOCOLS = {
+KAFKAJS = "RoundRobinAssigner"
+PROTOCOLS = {
     "java": (RANGE, ROBIN, STICKY, COOPERATIVE),
     "librdkafka": (RANGE, ROBIN, COOPERATIVE),
     "kafka-python": (RANGE, ROBIN, STICKY),
     "sarama": (RANGE, ROBIN, STICKY),
     "franz-go": (RANGE, ROBIN, STICKY, COOPERATIVE),
     "kafka-go": (RANGE, ROBIN),
-    "kafkajs": (_KAFKAJS,),
+    "kafkajs": (KAFKAJS,),
     "platformatic-kafka": (ROBIN,),
 }
 _ALIKE, _OWN = ("a b c", "a b c", "a b c", "a b c"), ("a b", "b c", "a c", "b")
@@ -50,7 +50,7 @@ _MIXED = (
 def library_groups() -> list[SetUp]:
     """Return the groups."""
     groups = []
-    for library, protocols in _PROTOCOLS.items():
+    for library, protocols in PROTOCOLS.items():
         for protocol in protocols:
             libraries = (library,) * 4
             groups.append(_group(f"{library}-{protocol}", protocol, libraries, _ALIKE))

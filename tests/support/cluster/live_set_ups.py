@@ -7,14 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
-from confluent_kafka import (
-    ConsumerGroupState,
-    ConsumerGroupTopicPartitions,
-    ConsumerGroupType,
-    KafkaException,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, NewPartitions, NewTopic
+from confluent_kafka import ConsumerGroupState, ConsumerGroupType
+from confluent_kafka.admin import ConsumerGroupDescription, NewPartitions
 
 from rebalance_sim.engine.tables.topic_ids import topic_ids
 from rebalance_sim.kafka.assignors.server.specification import uuid_hashes
@@ -24,18 +18,13 @@ from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import seen_by_broker, until
 from tests.support.cluster.clients import Partitions, Runner
 from tests.support.cluster.fleet import Client
+from tests.support.cluster.group_requests import commit, described
 from tests.support.cluster.set_ups import Grow, Join, Leave, Restart, Round, SetUp, Subscribe
-from tests.support.cluster.topic_reader import read_topic
+from tests.support.cluster.topic_reader import OffsetsRecord, read_rows
 
 # A group that is not finished rebalances within a heartbeat.
 _QUIET_SECONDS = 1.5
-# While __consumer_offsets is created there is no coordinator, and librdkafka retries for a minute.
 _ANSWER_SECONDS = 5
-
-OffsetsRecord = tuple[bytes | None, bytes | None, int, int]
-"""A record: key, value, partition and offset."""
-OFFSETS_RECORD = "key binary, value binary, partition int, offset long"
-"""The schema of these records."""
 
 
 @dataclass
@@ -74,15 +63,14 @@ class LiveSetUps:
 
     def __init__(self, broker: Broker, runners: Mapping[str, Runner], set_ups: Sequence[SetUp]) -> None:
         self._servers = broker.bootstrap_servers
-        self._admin = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
+        self._admin = broker.admin()
         self._runners = runners
         self._set_ups = {each.group: each for each in set_ups}
         self._now = {each.group: _Now({}, dict(each.topics)) for each in set_ups}
-        topics = [NewTopic(name, count, 1) for each in set_ups for name, count in each.topics.items()]
-        for created in self._admin.create_topics(topics).values():
-            created.result()
+        topics = {name: count for each in set_ups for name, count in each.topics.items()}
+        broker.create_topics(topics)
         # Form one group first, which creates __consumer_offsets; a hundred groups at once would delay that.
-        until("there are coordinators", self._has_coordinators)
+        until("there are coordinators", lambda: commit(self._admin, "first", next(iter(topics)), {0: 0}))
 
     def form(self) -> None:
         """Let members join one after the other, so that the leader is known."""
@@ -105,14 +93,14 @@ class LiveSetUps:
         by_clients = self._by_clients()
         return {
             name: {member.client_id: by_clients.get(member.member_id, set()) for member in found.members}
-            for name, found in self._described(self._set_ups).items()
+            for name, found in described(self._admin, self._set_ups).items()
             if found
         }
 
     def member_ids(self) -> dict[str, set[str]]:
         """Return the member ids of each group."""
-        described = self._described(self._set_ups)
-        return {name: {member.member_id for member in found.members} for name, found in described.items() if found}
+        groups = described(self._admin, self._set_ups).items()
+        return {name: {member.member_id for member in found.members} for name, found in groups if found}
 
     def types(self) -> dict[str, ConsumerGroupType]:
         """Return whether each group uses the classic or the consumer protocol."""
@@ -121,8 +109,7 @@ class LiveSetUps:
 
     def offsets_topic(self) -> list[OffsetsRecord]:
         """Read all records of __consumer_offsets."""
-        messages = read_topic(self._servers, "__consumer_offsets")
-        return [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
+        return read_rows(self._servers)
 
     def _do(self, name: str, round_: Round) -> None:
         now = self._now[name]
@@ -151,7 +138,7 @@ class LiveSetUps:
 
         def are_stable() -> bool:
             by_clients = self._by_clients()
-            for name, found in self._described(waiting).items():
+            for name, found in described(self._admin, waiting).items():
                 if found and _is_stable(found, self._now[name], by_clients):
                     waiting.discard(name)
             return not waiting
@@ -168,31 +155,11 @@ class LiveSetUps:
     def _told(self, names: Iterable[str]) -> list[str]:
         by_clients = self._by_clients()
         lines = []
-        for name, found in self._described(names).items():
+        for name, found in described(self._admin, names).items():
             broker = found and {m.client_id: len(m.assignment.topic_partitions) for m in found.members}
             clients = found and {m.client_id: len(by_clients.get(m.member_id, ())) for m in found.members}
             lines.append(f"{name} {found and found.state}: {broker}, by the clients {clients}")
         return lines
-
-    def _described(self, names: Iterable[str]) -> dict[str, ConsumerGroupDescription | None]:
-        found = self._admin.describe_consumer_groups(list(names), request_timeout=_ANSWER_SECONDS)
-        described: dict[str, ConsumerGroupDescription | None] = {}
-        for name, future in found.items():
-            try:
-                described[name] = future.result()
-            except KafkaException:
-                # The coordinator is still loading, or does not know the group yet.
-                described[name] = None
-        return described
-
-    def _has_coordinators(self) -> bool:
-        topic = next(topic for each in self._set_ups.values() for topic in each.topics)
-        request = [ConsumerGroupTopicPartitions("first", [TopicPartition(topic, 0, 0)])]
-        try:
-            done = self._admin.alter_consumer_group_offsets(request, request_timeout=_ANSWER_SECONDS)["first"].result()
-        except KafkaException:
-            return False
-        return not any(partition.error for partition in done.topic_partitions)
 
     def _by_clients(self) -> dict[str, Partitions]:
         return {id_: has for runner in self._runners.values() for id_, has in runner.assignments().items()}

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from rebalance_sim import simulate
@@ -107,8 +106,7 @@ def measure(directory: Path, thresholds: Mapping[Case, int]) -> dict[tuple[Case,
         started = stack.enter_context(broker(KAFKA_VERSION, directory, settings={}))
         servers = started.bootstrap_servers
         consumers = stack.enter_context(JavaConsumers(KAFKA_VERSION, servers, directory / "consumers.log"))
-        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+        started.create_topics({TOPIC: PARTITIONS})
         kinds = {
             (case, side, changed): _kind(case, round(side * at_ms), changed, consumers)
             for case, at_ms in thresholds.items()

@@ -18,8 +18,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from tests.support.cluster import bare_consumer
 from tests.support.cluster.broker import broker
 from tests.support.cluster.capture import until
@@ -53,8 +51,7 @@ def measure(directory: Path) -> dict[str, Latencies]:
         settings = {"group.initial.rebalance.delay.ms": "0"}
         started = stack.enter_context(broker(KAFKA_VERSION, directory, settings=settings))
         servers = started.bootstrap_servers
-        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-        admin.create_topics([NewTopic(_TOPIC, _PARTITIONS, 1)])[_TOPIC].result()
+        started.create_topics({_TOPIC: _PARTITIONS})
         # The first group creates __consumer_offsets.
         _python(LIBRARIES[1], servers, "first")
         return {library: _of_samples(library, servers, directory) for library in LIBRARIES}

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from rebalance_sim.kafka.simulation.model import Subject
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
@@ -107,8 +106,7 @@ def measure(directory: Path) -> tuple[Outcomes, Machine]:
             stack.enter_context(JavaConsumers(KAFKA_VERSION, servers, directory / f"{name}.log"))
             for name in ("staying", "leaving")
         ]
-        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+        started.create_topics({TOPIC: PARTITIONS})
         store_ms = _store_ms(servers)
         static = _groups("static", *processes)
         dynamic = _groups("dynamic", *processes)

@@ -2,60 +2,39 @@
 
 from __future__ import annotations
 
-import socket
-import struct
+from rebalance_sim.kafka.wire.readable import Readable
+from tests.support.cluster.silent_members import Connection, array, string
 
-_METADATA, _VERSION = 3, 1
-_SECONDS = 30
+_METADATA = (3, 1)
+"""The request and its version."""
 
 
 def listed_partitions(servers: str, topic: str) -> list[int]:
     """Return the partitions of a topic in the order of a Metadata response."""
-    host, _, port = servers.partition(":")
-    name = topic.encode()
-    body = struct.pack(">hhih", _METADATA, _VERSION, 1, -1) + struct.pack(f">ih{len(name)}s", 1, len(name), name)
-    with socket.create_connection((host, int(port)), _SECONDS) as connection:
-        connection.sendall(struct.pack(">i", len(body)) + body)
-        answers = connection.makefile("rb")
-        (size,) = struct.unpack(">i", answers.read(4))
-        return _Response(answers.read(size)).partitions()
+    with Connection(servers, "metadata-order") as connection:
+        connection.send(_METADATA, array([string(topic)]))
+        return _partitions(connection.answer("Metadata", has_error=False))
 
 
-class _Response:
-    """The fields of a response, one after the other."""
+def _partitions(answer: Readable) -> list[int]:
+    """Return the partitions of the only topic in a response."""
+    for _ in range(answer.int32("brokers")):
+        answer.int32("node id")
+        answer.string("host")
+        answer.int32("port")
+        answer.nullable_string("rack")
+    answer.int32("controller")
+    assert answer.int32("topics") == 1
+    assert answer.int16("error") == 0
+    answer.string("topic")
+    answer.int8("internal")
+    return [_partition(answer) for _ in range(answer.int32("partitions"))]
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 4
-        """Behind the correlation id."""
 
-    def partitions(self) -> list[int]:
-        for _ in range(self._integer(4)):
-            self._integer(4)
-            self._skip_string()
-            self._integer(4)
-            self._skip_string()
-        self._integer(4)
-        assert self._integer(4) == 1
-        assert self._integer(2) == 0
-        self._skip_string()
-        self._integer(1)
-        return [self._partition() for _ in range(self._integer(4))]
-
-    def _partition(self) -> int:
-        self._integer(2)
-        number = self._integer(4)
-        self._integer(4)
-        for _ in range(2):
-            self._skip(4 * self._integer(4))
-        return number
-
-    def _integer(self, size: int) -> int:
-        self._at += size
-        return int.from_bytes(self._data[self._at - size : self._at], "big", signed=True)
-
-    def _skip_string(self) -> None:
-        self._skip(max(self._integer(2), 0))
-
-    def _skip(self, size: int) -> None:
-        self._at += size
+def _partition(answer: Readable) -> int:
+    answer.int16("error")
+    number = answer.int32("partition")
+    answer.int32("leader")
+    answer.int32s("replicas")
+    answer.int32s("replicas in sync")
+    return number

@@ -21,8 +21,8 @@ from rebalance_sim.sources.offsets_topic.fleet import read_offsets_topic
 from rebalance_sim.tables import EVENTS, MEMBERS, OWNED_PARTITIONS, REBALANCES, REJECTS
 from tests.support.cluster.clients import Partitions
 from tests.support.cluster.fleet import Client
-from tests.support.cluster.live_set_ups import OFFSETS_RECORD, OffsetsRecord
 from tests.support.cluster.set_ups import Grow, Join, Leave, Restart, SetUp, Subscribe
+from tests.support.cluster.topic_reader import OFFSETS_RECORD, OffsetsRecord
 
 # Longer than a rebalance takes.
 _ROUND_MS = 15_000

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.support.cluster.fleet import COOPERATIVE, JAVA_DEFAULT, RANGE, ROBIN, STICKY
+from tests.support.cluster.library_groups import KAFKAJS, PROTOCOLS
 from tests.support.cluster.set_ups import SERVER_RANGE, UNIFORM
 
-_KAFKAJS = "RoundRobinAssigner"
 SUBSCRIBING = ("java", "librdkafka", "kafka-python", "sarama", "franz-go")
 """Libraries whose consumers can subscribe to other topics here while they run."""
-WITH_STATIC_MEMBERS = ("java", "librdkafka", "sarama", "franz-go")
 
 
 @dataclass(frozen=True)
@@ -33,16 +32,6 @@ class RandomGroup:
         return self.protocols[0] in (UNIFORM, SERVER_RANGE)
 
 
-_CLASSIC = {
-    "java": (RANGE, ROBIN, STICKY, COOPERATIVE),
-    "librdkafka": (RANGE, ROBIN, COOPERATIVE),
-    "franz-go": (RANGE, ROBIN, STICKY, COOPERATIVE),
-    "sarama": (RANGE, ROBIN, STICKY),
-    "kafka-python": (RANGE, ROBIN, STICKY),
-    "kafka-go": (RANGE, ROBIN),
-    "kafkajs": (_KAFKAJS,),
-    "platformatic-kafka": (ROBIN,),
-}
 _STATIC = (
     *(("java", protocol) for protocol in (RANGE, ROBIN, STICKY, COOPERATIVE)),
     *(("librdkafka", protocol) for protocol in (RANGE, COOPERATIVE)),
@@ -57,7 +46,7 @@ _MIXED = (
     (COOPERATIVE, "java franz-go"),
     (COOPERATIVE, "librdkafka java"),
 )
-_WITHOUT_NAMES = (("java", RANGE), ("librdkafka", RANGE), ("sarama", ROBIN), ("franz-go", RANGE), ("kafkajs", _KAFKAJS))
+_WITHOUT_NAMES = (("java", RANGE), ("librdkafka", RANGE), ("sarama", ROBIN), ("franz-go", RANGE), ("kafkajs", KAFKAJS))
 _OF_CONSUMERS = (
     ("java", UNIFORM, False),
     ("java", SERVER_RANGE, False),
@@ -70,7 +59,7 @@ _OF_CONSUMERS = (
 def random_groups(version: str) -> list[RandomGroup]:
     """Return the groups that brokers of a release can have: more than forty."""
     groups = [RandomGroup("java-default", JAVA_DEFAULT if version[0] > "2" else (RANGE,), ("java",))]
-    for library, protocols in _CLASSIC.items():
+    for library, protocols in PROTOCOLS.items():
         groups += [RandomGroup(f"{library}-{protocol}", (protocol,), (library,)) for protocol in protocols]
     groups += [
         RandomGroup(f"{library}-{protocol}-static", (protocol,), (library,), True) for library, protocol in _STATIC

@@ -14,7 +14,6 @@ import argparse
 import gzip
 import json
 import random
-import re
 import sys
 import tempfile
 import threading
@@ -33,7 +32,6 @@ from confluent_kafka.admin import (
     ConfigEntry,
     ConfigResource,
     NewPartitions,
-    NewTopic,
     ResourceType,
 )
 from pyarrow import parquet
@@ -46,7 +44,8 @@ from tests.support.cluster.history_score import report
 from tests.support.cluster.history_truth import DONE, LOG
 from tests.support.cluster.library_groups import OF_GO, OF_JAVASCRIPT
 from tests.support.cluster.random_groups import SUBSCRIBING, RandomGroup, random_groups
-from tests.support.cluster.scripted_history import TOPIC, dump
+from tests.support.cluster.scripted_history import dump, topic_ids
+from tests.support.cluster.topic_reader import OFFSETS_TOPIC
 from tests.support.library_programs import go_program, node_program
 
 Process = JavaConsumers | OtherConsumers
@@ -330,10 +329,8 @@ def play(
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         brokers = _brokers(version, folder, stack)
-        admin = AdminClient({"bootstrap.servers": brokers[0].bootstrap_servers, "log_level": 0})
-        topics = [NewTopic(*topic, 1) for group in groups for topic in group.topics.items()]
-        for created in admin.create_topics(topics).values():
-            created.result()
+        admin = brokers[0].admin()
+        brokers[0].create_topics({name: count for group in groups for name, count in group.topics.items()})
         truth = Truth(stack.enter_context(gzip.open(out / DONE, "wt", encoding="utf-8")))
         ending, working = threading.Event(), threading.Semaphore(_AT_ONCE)
         hosts = stack.enter_context(Hosts(brokers[0], folder))
@@ -386,7 +383,9 @@ def _disturb(brokers: tuple[Broker, Broker], admin: AdminClient, truth: Truth, s
 
 
 def _elect_preferred_leaders(admin: AdminClient) -> None:
-    partitions = [TopicPartition(TOPIC, number) for number in range(int(_SETTINGS["offsets.topic.num.partitions"]))]
+    partitions = [
+        TopicPartition(OFFSETS_TOPIC, number) for number in range(int(_SETTINGS["offsets.topic.num.partitions"]))
+    ]
     admin.elect_leaders(ElectionType.PREFERRED, partitions).result()
 
 
@@ -396,7 +395,7 @@ def _keep(brokers: Sequence[Broker], admin: AdminClient, truth: Truth, out: Path
     pack([each.log for each in brokers], out / LOG)
     before = dump(brokers[0])
     parquet.write_table(before, out / "before.parquet", compression="zstd")
-    rows = _topic_ids(brokers[0]) if brokers[0].version[0] >= "4" else _partitions(admin)
+    rows = topic_ids(brokers[0]) if brokers[0].version[0] >= "4" else _partitions(admin)
     (out / "topics.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     _configure(admin, {"min.compaction.lag.ms": "0", "min.cleanable.dirty.ratio": "0.01"})
     after, deadline = before, time.monotonic() + _CLEANED_SECONDS
@@ -414,8 +413,8 @@ def _configure(admin: AdminClient, settings: Mapping[str, str]) -> None:
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         for name, value in ({"min.compaction.lag.ms": str(_NEVER)} | dict(settings)).items()
     ]
-    resource = ConfigResource(ResourceType.TOPIC, TOPIC, incremental_configs=entries)
-    while TOPIC not in admin.list_topics(timeout=10).topics:
+    resource = ConfigResource(ResourceType.TOPIC, OFFSETS_TOPIC, incremental_configs=entries)
+    while OFFSETS_TOPIC not in admin.list_topics(timeout=10).topics:
         time.sleep(1)
     admin.incremental_alter_configs([resource])[resource].result()
 
@@ -425,19 +424,6 @@ def _partitions(admin: AdminClient) -> Iterator[dict[str, str | int]]:
     for name, topic in admin.list_topics(timeout=10).topics.items():
         if not name.startswith("__"):
             yield {"topic": name, "partitions": len(topic.partitions)}
-
-
-def _topic_ids(on: Broker) -> Iterator[dict[str, str | int]]:
-    described = on.tools("kafka-topics", "--describe")
-    for name, uuid, count in re.findall(
-        r"^Topic: (\S+)\s+(?:TopicId: (\S+)\s+)?PartitionCount: (\d+)", described, re.MULTILINE
-    ):
-        if not name.startswith("__"):
-            yield (
-                {"topic": name, "topic_id": uuid, "partitions": int(count)}
-                if uuid
-                else {"topic": name, "partitions": int(count)}
-            )
 
 
 def _program(library: str) -> str:

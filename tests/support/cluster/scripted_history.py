@@ -14,26 +14,25 @@ import re
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import NewPartitions
 from pyarrow import parquet
 
 from rebalance_sim.kafka.history.causes import Cause
 from tests.support.cluster.broker import LOGS_REBALANCES, Broker, broker
+from tests.support.cluster.capture import until
 from tests.support.cluster.clients import JavaConsumers
 from tests.support.cluster.fleet import COOPERATIVE, RANGE, SERVER, Client
-from tests.support.cluster.topic_reader import read_topic
+from tests.support.cluster.group_requests import described
+from tests.support.cluster.topic_reader import OFFSETS_TOPIC, read_topic
 
-TOPIC = "__consumer_offsets"
 _TOPICS = {"orders": 6, "clicks": 3, "growing": 2}
-_SECONDS = 120
 _SETTLED_SECONDS = 2.5
 """Longer than two heartbeats: a cooperative group has then done its second rebalance."""
 _SESSION_MS = 6000
@@ -94,7 +93,7 @@ class History:
         self._broker = on
         self._java = java
         self._victims = victims
-        self._admin = AdminClient({"bootstrap.servers": on.bootstrap_servers, "log_level": 0})
+        self._admin = on.admin()
         self._members: defaultdict[str, set[int]] = defaultdict(set)
         self.truth: dict[str, list[Cause]] = {}
         self.away_ms: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -102,15 +101,14 @@ class History:
 
     def play(self, scripts: Mapping[str, Script]) -> None:
         """Play one step of every group after the other, so that each waits for all groups once."""
-        for created in self._admin.create_topics([NewTopic(*topic, 1) for topic in _TOPICS.items()]).values():
-            created.result()
+        self._broker.create_topics(_TOPICS)
         self.truth = {group: [] for group in scripts}
         for number in range(max(len(script.steps) for script in scripts.values())):
             playing = {group: script for group, script in scripts.items() if number < len(script.steps)}
             for group, script in playing.items():
                 self._do(group, script, script.steps[number])
             for group in playing:
-                _until(f"{group} is stable", partial(self._is_stable, group))
+                until(f"{group} is stable", partial(self._is_stable, group))
             time.sleep(_SETTLED_SECONDS)
         for group, script in scripts.items():
             self._add_away(group, script)
@@ -156,13 +154,8 @@ class History:
                 self.away_ms[group].append((started - closed, assigned - closing))
 
     def _is_stable(self, group: str) -> bool:
-        try:
-            described = self._admin.describe_consumer_groups([group])[group].result()
-        except KafkaException:
-            # For the broker's first group, __consumer_offsets is still being created.
-            return False
-        wanted = len(self._members[group])
-        return len(described.members) == wanted and described.state.name == ("STABLE" if wanted else "EMPTY")
+        found, wanted = described(self._admin, [group])[group], len(self._members[group])
+        return found is not None and (len(found.members), found.state.name) == (wanted, "STABLE" if wanted else "EMPTY")
 
 
 def topic_ids(on: Broker) -> list[dict[str, str | int]]:
@@ -170,13 +163,15 @@ def topic_ids(on: Broker) -> list[dict[str, str | int]]:
     described = on.tools("kafka-topics", "--describe")
     found = re.findall(r"^Topic: (\S+)\s+TopicId: (\S+)\s+PartitionCount: (\d+)", described, re.MULTILINE)
     return [
-        {"topic": name, "topic_id": uuid, "partitions": int(count)} for name, uuid, count in found if name in _TOPICS
+        {"topic": name, "topic_id": uuid, "partitions": int(count)}
+        for name, uuid, count in found
+        if not name.startswith("__")
     ]
 
 
 def dump(on: Broker) -> pa.Table:
     """Return the records of __consumer_offsets as Spark's source for Kafka has them."""
-    messages = [each for each in read_topic(on.bootstrap_servers, TOPIC) if each.key() is not None]
+    messages = [each for each in read_topic(on.bootstrap_servers, OFFSETS_TOPIC) if each.key() is not None]
     return pa.table(
         {
             "key": pa.array([each.key() for each in messages], pa.binary()),
@@ -196,14 +191,6 @@ def played(version: str, folder: Path, scripts: Mapping[str, Script], stack: Exi
     history = History(on, java, victims)
     history.play(scripts)
     return on, history
-
-
-def _until(what: str, condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {_SECONDS} s until {what}")
-        time.sleep(0.2)
 
 
 def main() -> None:

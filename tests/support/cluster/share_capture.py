@@ -13,10 +13,8 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from tests.support.cluster.broker import Broker
-from tests.support.cluster.capture import until
+from tests.support.cluster.capture import until, write_reports
 from tests.support.cluster.programs import console_consumer
 
 SETTINGS = {f"share.coordinator.state.topic.{name}": "1" for name in ("replication.factor", "min.isr")}
@@ -51,12 +49,6 @@ class ShareCapture:
     def __exit__(self, *_: object) -> None:
         self._consumers.close()
 
-    def create_topics(self) -> None:
-        """Create the topics of the groups."""
-        admin = AdminClient({"bootstrap.servers": self._broker.bootstrap_servers, "log_level": 0})
-        for created in admin.create_topics([NewTopic(name, count, 1) for name, count in TOPICS.items()]).values():
-            created.result()
-
     def form(self) -> None:
         """Let the groups form, one member after the other, until each member has the last target assignment."""
         group, topic = STOPPED
@@ -90,12 +82,6 @@ class ShareCapture:
         )
         return started
 
-    def write(self, out: Path) -> None:
-        """Write what the tools print into a folder."""
-        for name, (tool, *options) in REPORTS.items():
-            # With warnings, as users save what they see on the terminal.
-            (out / name).write_text(self._broker.tools(tool, *options, merge_stderr=True), encoding="utf-8", newline="")
-
 
 def main() -> None:
     """Capture a broker of the release that the command line names."""
@@ -108,9 +94,9 @@ def main() -> None:
         logs = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         broker = stack.enter_context(Broker(options.kafka, logs / "broker", settings=SETTINGS))
         capture = stack.enter_context(ShareCapture(broker, logs))
-        capture.create_topics()
+        broker.create_topics(TOPICS)
         capture.form()
-        capture.write(options.out)
+        write_reports(broker, REPORTS, options.out)
 
 
 if __name__ == "__main__":

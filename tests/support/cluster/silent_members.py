@@ -53,7 +53,7 @@ class SilentGroup:
             for connection, each in zip(connections, joined, strict=True):
                 of_leader = given if each is leader else {}
                 connection.send(
-                    _SYNC_GROUP, self._of_member(each) + _array(_assigned(*item) for item in of_leader.items())
+                    _SYNC_GROUP, self._of_member(each) + array(_assigned(*item) for item in of_leader.items())
                 )
             for connection in connections:
                 connection.answer("SyncGroup")
@@ -64,9 +64,9 @@ class SilentGroup:
         with ExitStack() as stack:
             self._join(stack, bootstrap_servers)
 
-    def _join(self, stack: ExitStack, bootstrap_servers: str) -> tuple[list[_Connection], list[_Joined]]:
+    def _join(self, stack: ExitStack, bootstrap_servers: str) -> tuple[list[Connection], list[_Joined]]:
         connections = [
-            stack.enter_context(_Connection(bootstrap_servers, f"{self.group_id}-{number}"))
+            stack.enter_context(Connection(bootstrap_servers, f"{self.group_id}-{number}"))
             for number in range(self.members)
         ]
         for connection in connections:
@@ -75,17 +75,17 @@ class SilentGroup:
 
     def _joining(self) -> bytes:
         metadata = encode_subscription(Subscription(self.topics, owned=()), version=1)
-        offered = _array(_string(name) + _bytes(metadata) for name in self.protocols)
+        offered = array(string(name) + _bytes(metadata) for name in self.protocols)
         timeouts = struct.pack(">ii", _SESSION_MS, _SESSION_MS)
-        return _string(self.group_id) + timeouts + _string("") + _string("consumer") + offered
+        return string(self.group_id) + timeouts + string("") + string("consumer") + offered
 
     def _of_member(self, joined: _Joined) -> bytes:
-        return _string(self.group_id) + struct.pack(">i", joined.generation) + _string(joined.member_id)
+        return string(self.group_id) + struct.pack(">i", joined.generation) + string(joined.member_id)
 
-    def _commit(self, connection: _Connection, leader: _Joined, partitions: Mapping[str, int]) -> None:
-        topics = _array(
-            _string(topic)
-            + _array(struct.pack(">iqh", number, self.committed, -1) for number in range(partitions[topic]))
+    def _commit(self, connection: Connection, leader: _Joined, partitions: Mapping[str, int]) -> None:
+        topics = array(
+            string(topic)
+            + array(struct.pack(">iqh", number, self.committed, -1) for number in range(partitions[topic]))
             for topic in self.topics
         )
         connection.send(_OFFSET_COMMIT, self._of_member(leader) + struct.pack(">q", -1) + topics)
@@ -94,9 +94,9 @@ class SilentGroup:
 
 def leave(bootstrap_servers: str, group_id: str, member_ids: Iterable[str]) -> None:
     """Let members leave their group."""
-    with _Connection(bootstrap_servers, group_id) as connection:
+    with Connection(bootstrap_servers, group_id) as connection:
         for member_id in member_ids:
-            connection.send(_LEAVE_GROUP, _string(group_id) + _string(member_id))
+            connection.send(_LEAVE_GROUP, string(group_id) + string(member_id))
             connection.answer("LeaveGroup")
 
 
@@ -120,7 +120,7 @@ class _Joined:
         return cls(generation, leader_id, member_id, tuple(members))
 
 
-class _Connection:
+class Connection:
     """A connection to a broker, on which requests are answered in order."""
 
     def __init__(self, bootstrap_servers: str, client_id: str) -> None:
@@ -128,14 +128,14 @@ class _Connection:
         self._socket = socket.create_connection((host, int(port)), _TIMEOUT_SECONDS)
         self._client_id = client_id
 
-    def __enter__(self) -> _Connection:
+    def __enter__(self) -> Connection:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._socket.close()
 
     def send(self, request: tuple[int, int], body: bytes) -> None:
-        sent = struct.pack(">hhi", *request, 0) + _string(self._client_id) + body
+        sent = struct.pack(">hhi", *request, 0) + string(self._client_id) + body
         self._socket.sendall(struct.pack(">i", len(sent)) + sent)
 
     def answer(self, name: str, *, has_error: bool = True) -> Readable:
@@ -159,10 +159,10 @@ class _Connection:
 
 
 def _assigned(member_id: str, partitions: Sequence[TopicPartition]) -> bytes:
-    return _string(member_id) + _bytes(encode_assignment(Assignment(tuple(partitions)), version=1))
+    return string(member_id) + _bytes(encode_assignment(Assignment(tuple(partitions)), version=1))
 
 
-def _string(value: str) -> bytes:
+def string(value: str) -> bytes:
     return struct.pack(">h", len(value.encode())) + value.encode()
 
 
@@ -170,6 +170,6 @@ def _bytes(value: bytes) -> bytes:
     return struct.pack(">i", len(value)) + value
 
 
-def _array(items: Iterable[bytes]) -> bytes:
+def array(items: Iterable[bytes]) -> bytes:
     written = list(items)
     return struct.pack(">i", len(written)) + b"".join(written)

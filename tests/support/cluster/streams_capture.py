@@ -14,10 +14,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.cluster.broker import Broker, BrokerError
-from tests.support.cluster.capture import until
+from tests.support.cluster.capture import until, write_reports
 from tests.support.cluster.programs import streams_application
 
 TOPIC, PARTITIONS = "orders", 4
@@ -52,8 +51,7 @@ class StreamsCapture:
 
     def create_topic(self) -> None:
         """Create the topic that the groups read, with records."""
-        admin = AdminClient({"bootstrap.servers": self._broker.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+        self._broker.create_topics({TOPIC: PARTITIONS})
         producer = Producer({"bootstrap.servers": self._broker.bootstrap_servers, "log_level": 0})
         for number in range(20):
             producer.produce(TOPIC, value=b"%d" % number, partition=number % PARTITIONS)
@@ -96,9 +94,7 @@ class StreamsCapture:
 
     def write(self, out: Path) -> None:
         """Write what the tools and the application print beside and into a folder."""
-        for name, (tool, *options) in REPORTS.items():
-            # With warnings, as users save what they see on the terminal.
-            (out / name).write_text(self._broker.tools(tool, *options, merge_stderr=True), encoding="utf-8", newline="")
+        write_reports(self._broker, REPORTS, out)
         described = (self._directory / f"{GROUP}-1" / "topology.txt").read_text()
         out.with_name(f"{out.name}.topology.txt").write_text(described, encoding="utf-8", newline="")
 

@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 _SECONDS = 60
+
+OFFSETS_TOPIC = "__consumer_offsets"
+OffsetsRecord = tuple[bytes | None, bytes | None, int, int]
+"""A record: key, value, partition and offset."""
+OFFSETS_RECORD = "key binary, value binary, partition int, offset long"
+"""The schema of these records."""
+
+
+def read_rows(servers: str, topic: str = OFFSETS_TOPIC) -> list[OffsetsRecord]:
+    """Return all records of a topic as rows of ``OFFSETS_RECORD``."""
+    return rows_of(read_topic(servers, topic))
+
+
+def rows_of(messages: Iterable[Message]) -> list[OffsetsRecord]:
+    """Return records as rows of ``OFFSETS_RECORD``."""
+    return [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
 
 
 def read_topic(servers: str, topic: str) -> list[Message]:

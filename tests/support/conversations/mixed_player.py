@@ -8,7 +8,6 @@ import base64
 import struct
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -75,7 +74,7 @@ from rebalance_sim.kafka.runtime.strings import Ints32, Strings, java_hash, java
 from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment, decode_subscription
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.releases import SERVER_ASSIGNORS, kafka_version
-from tests.support.conversations.player import JsonObject, Player, in_order, new_record
+from tests.support.conversations.player import JsonObject, Player, Remembered, in_order, new_record
 
 ASSIGNORS = [name.removeprefix("server-") for name in SERVER_ASSIGNORS]
 _MOST_MEMBERS = 64
@@ -84,7 +83,6 @@ _MOST_PARTITIONS = 48
 _MOST_ROWS = 4096
 _NO_ID = "A" * 22
 _NO_BYTES = b"\xff\xff\xff\xff"
-_FENCED = ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID")
 
 
 def is_comparable(case: JsonObject, release: str) -> bool:
@@ -126,15 +124,6 @@ def _read_assignment(text: Any) -> Any:
     return sorted([topic, partition] for topic, partition in decoded.partitions)
 
 
-@dataclass
-class _Remembered:
-    """What a consumer remembers of its answers."""
-
-    epoch: int = 0
-    epoch_before: int = 0
-    assigned: list[list[Any]] = field(default_factory=list)
-
-
 class MixedGroupPlayer(Player):
     """A group whose members use either protocol."""
 
@@ -145,7 +134,7 @@ class MixedGroupPlayer(Player):
         self.types.of("consumer")
         self.names: list[str] = []
         self.subscriptions: list[frozenset[str]] = []
-        self.remembered: dict[str, _Remembered] = {}
+        self.remembered: dict[str, Remembered] = {}
         self.map_order: list[str] = []
         self.topic_names: list[str] = []
         self.topic_ids: dict[str, str] = {}
@@ -240,13 +229,11 @@ class MixedGroupPlayer(Player):
         for k, name in enumerate(self.topic_names):
             see_topic(self.modern, k, name in counts, counts.get(name, 0))
 
-    def _memory(self, step: JsonObject) -> _Remembered:
-        return self.remembered.setdefault(step["member"], _Remembered())
+    def _memory(self, step: JsonObject) -> Remembered:
+        return self.remembered.setdefault(step["member"], Remembered())
 
     def _epoch(self, step: JsonObject) -> int:
-        memory, given = self._memory(step), step["member_epoch"]
-        named = {"next": memory.epoch, "before": memory.epoch_before, "ahead": memory.epoch + 1}
-        return int(named.get(given, given) if isinstance(given, str) else given)
+        return self._memory(step).named(step["member_epoch"])
 
     def _owned(self, step: JsonObject) -> int:
         owned = step.get("owned")
@@ -386,14 +373,7 @@ class MixedGroupPlayer(Player):
                 interval = self.modern.config.group_consumer_heartbeat_interval_ms
             if answer.has_assignment:
                 assigned = self._listed_partitions(int(answer.member), False)
-        memory = self._memory(step)
-        if error.name in _FENCED or epoch < 0:
-            memory.epoch_before, memory.epoch, memory.assigned = memory.epoch, 0, []
-        elif error == Errors.NONE:
-            if epoch != memory.epoch:
-                memory.epoch_before = memory.epoch
-            memory.epoch = epoch
-            memory.assigned = memory.assigned if assigned is None else assigned
+        self._memory(step).answered(error, epoch, assigned)
         self.answer(number, error, member=member, epoch=epoch, interval_ms=interval, assigned=assigned)
 
     def _commit(self, number: int, step: JsonObject) -> None:

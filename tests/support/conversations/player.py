@@ -48,6 +48,7 @@ _STATES = {
     State.STABLE: "Stable",
     State.DEAD: "Dead",
 }
+_FENCED = (Errors.FENCED_MEMBER_EPOCH, Errors.UNKNOWN_MEMBER_ID)
 _OLDER_NAMES = {"NOT_LEADER_FOR_PARTITION": "NOT_LEADER_OR_FOLLOWER"}
 _EMPTY_FIELDS: dict[str, JsonObject] = {
     "sync": {"assignment": ""},
@@ -90,6 +91,29 @@ class Numbers:
         if value not in self.known:
             self.known.append(value)
         return self.known.index(value)
+
+
+@dataclass
+class Remembered:
+    """What a member that sends heartbeats remembers of its answers."""
+
+    epoch: int = 0
+    epoch_before: int = 0
+    assigned: list[list[Any]] = field(default_factory=list)
+
+    def answered(self, error: Errors, epoch: int, assigned: list[list[Any]] | None = None) -> None:
+        """Remember an answer; None if it has no assignment."""
+        if error in _FENCED or epoch < 0:
+            self.epoch_before, self.epoch, self.assigned = self.epoch, 0, []
+        elif error is Errors.NONE:
+            if epoch != self.epoch:
+                self.epoch_before, self.epoch = self.epoch, epoch
+            self.assigned = self.assigned if assigned is None else assigned
+
+    def named(self, epoch: int | str) -> int:
+        """Return the epoch that a step names."""
+        known = {"next": self.epoch, "before": self.epoch_before, "ahead": self.epoch + 1}
+        return known[epoch] if isinstance(epoch, str) else epoch
 
 
 def new_record(of: type) -> tuple[Any, Any]:

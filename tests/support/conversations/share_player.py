@@ -1,77 +1,31 @@
 """Conversations with the coordinator about a share group: the rules, with the assignor of the release."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.share.share_group import (
-    AssignmentRequest,
-    AssignorError,
     Partitions,
     ShareAnswer,
     ShareConfig,
     ShareGroup,
     ShareHeartbeat,
 )
-from rebalance_sim.releases import kafka_version
-from tests.support.cases import JsonObject
-from tests.support.share_groups import SharePlayer
-
-_FENCED = (Errors.FENCED_MEMBER_EPOCH, Errors.UNKNOWN_MEMBER_ID)
-
-
-class _Assignor:
-    """The assignor of a group over time: the order of a member's target decides ties of the next."""
-
-    def __init__(self, version: str) -> None:
-        self._rules = kafka_version(version).share
-        self._steps: list[JsonObject] = []
-        self._player = SharePlayer({"steps": self._steps})
-        self.topics: dict[str, tuple[str, int]] = {}
-        """By name, ids and numbers of partitions."""
-
-    def __call__(self, asked: AssignmentRequest) -> Mapping[str, Partitions]:
-        topics: JsonObject = {
-            name: {
-                "id": topic_id,
-                "partitions": count,
-                "assignable": [p for topic, p in asked.initialized if topic == name],
-            }
-            for name, (topic_id, count) in self.topics.items()
-        }
-        for name in asked.subscriptions:
-            # Since 4.3 members may join while no target assignment is due.
-            if name != asked.heartbeat_of:
-                self._player.join(name)
-            if name not in asked.targets:
-                self._player.forget(name)
-        members = {name: sorted(subscribed) for name, subscribed in asked.subscriptions.items()}
-        self._steps.append({"topics": topics, "members": members, "heartbeat": asked.heartbeat_of})
-        SharePlayer.play_all([self._player], len(self._steps) - 1, self._rules)
-        answer = self._player.answers.pop()
-        if "error" in answer:
-            raise AssignorError(answer["error"])
-        return {
-            name: frozenset((topic, number) for topic, numbers in given.items() for number in numbers)
-            for name, given in answer.items()
-        }
+from rebalance_sim.kafka.simulation.share_targets import ShareTargets
+from rebalance_sim.releases import ShareRules, kafka_version
+from tests.support.batches import Batch
+from tests.support.cases import JsonObject, uuid_halves
+from tests.support.conversations.player import Remembered
+from tests.support.model import Cluster, Group, Member
 
 
-class Remembered:
-    """What a member remembers of its answers."""
-
-    def __init__(self) -> None:
-        self.epoch = self.epoch_before = 0
-
-    def answered(self, error: Errors, epoch: int) -> None:
-        if error in _FENCED or epoch < 0:
-            self.epoch_before, self.epoch = self.epoch, 0
-        elif error is Errors.NONE and epoch != self.epoch:
-            self.epoch_before, self.epoch = self.epoch, epoch
-
-    def named(self, epoch: int | str) -> int:
-        known = {"next": self.epoch, "before": self.epoch_before, "ahead": self.epoch + 1}
-        return known[epoch] if isinstance(epoch, str) else epoch
+def _targets(steps: Sequence[JsonObject], rules: ShareRules) -> ShareTargets:
+    """Return the assignor of a group whose topics do not exist yet."""
+    ids = {name: uuid_halves(topic_id) for step in steps for name, topic_id, _ in step.get("image", ())}
+    subscribed = (name for step in steps for name in step.get("subscription") or ())
+    names = tuple(dict.fromkeys((*ids, *subscribed)))
+    topics = Batch([Group((Member("", names),), Cluster({}, ids=ids))]).topics
+    return ShareTargets(topics, {name: number for number, name in enumerate(names)}, rules)
 
 
 def share_group_answer(case: JsonObject, version: str) -> JsonObject:
@@ -82,15 +36,16 @@ def share_group_answer(case: JsonObject, version: str) -> JsonObject:
         settings["group_share_assignment_interval_ms"] = config["assignment_interval_ms"]
     if "consumer_group_max_size" in config:
         settings["group_share_max_size"] = config["consumer_group_max_size"]
-    assign = _Assignor(version)
+    assign = _targets(case["steps"], kafka_version(version).share)
     group = ShareGroup(ShareConfig(**settings), kafka_version(version).share_groups, assign)
     remembered: dict[str, Remembered] = {}
     answers, groups = [], []
     for number, step in enumerate(case["steps"]):
         group.advance(step["at_ms"])
         if step["request"] == "topics":
-            assign.topics = {name: (topic_id, count) for name, topic_id, count in step["image"]}
-            group.see_topics({name: count for name, _, count in step["image"]})
+            counts = {name: count for name, _, count in step["image"]}
+            assign.topics.partitions[:] = [counts.get(name, -1) for name in assign.numbers]
+            group.see_topics(counts)
         elif step["request"] == "share_heartbeat":
             memory = remembered.setdefault(step["member"], Remembered())
             subscription = step.get("subscription")

@@ -16,7 +16,7 @@ from rebalance_sim.kafka.coordinator.streams.topology import Subtopology, Topolo
 from rebalance_sim.kafka.simulation.streams_targets import StreamsTargets
 from rebalance_sim.releases import kafka_version
 from tests.support.cases import JsonObject
-from tests.support.conversations.share_player import Remembered
+from tests.support.conversations.player import Remembered
 
 _SETTINGS = {
     "assignment_interval_ms": "group_streams_assignment_interval_ms",
@@ -28,28 +28,14 @@ _SETTINGS = {
 _ROLES = ("active ", "standby ")
 
 
-class _Member(Remembered):
-    """What a member remembers of its answers, its tasks among them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.assigned: list[list[Any]] = []
-
-    def told(self, answer: StreamsAnswer) -> None:
-        self.answered(answer.error, answer.epoch)
-        if self.epoch == 0:
-            self.assigned = []
-        if answer.assigned is not None:
-            self.assigned = _listed(answer.assigned)
-
-    def owned(self, stated: Any, epoch: int) -> Tasks | None:
-        if stated is None:
-            return None
-        if isinstance(stated, str) and epoch == 0:
-            return NO_TASKS
-        listed = self.assigned if isinstance(stated, str) else stated
-        listed = listed[1:] if stated == "but_one" else listed
-        return Tasks(*(frozenset((t[len(r) :], p) for t, p in listed if t.startswith(r)) for r in _ROLES))
+def _owned(memory: Remembered, stated: Any, epoch: int) -> Tasks | None:
+    if stated is None:
+        return None
+    if isinstance(stated, str) and epoch == 0:
+        return NO_TASKS
+    listed = memory.assigned if isinstance(stated, str) else stated
+    listed = listed[1:] if stated == "but_one" else listed
+    return Tasks(*(frozenset((t[len(r) :], p) for t, p in listed if t.startswith(r)) for r in _ROLES))
 
 
 def streams_group_answer(case: JsonObject, version: str) -> JsonObject:
@@ -57,22 +43,22 @@ def streams_group_answer(case: JsonObject, version: str) -> JsonObject:
     rules = kafka_version(version)
     config = StreamsConfig(**{_SETTINGS[name]: value for name, value in case["config"].items()})
     group = StreamsGroup(config, rules.streams_groups, StreamsTargets(rules))
-    members: dict[str, _Member] = {}
+    members: dict[str, Remembered] = {}
     answers, groups = [], []
     for number, step in enumerate(case["steps"]):
         group.advance(step["at_ms"])
         if step["request"] == "topics":
             group.see_topics({name: count for name, _, count in step["image"]})
         elif step["request"] == "streams_heartbeat":
-            memory = members.setdefault(step["member"], _Member())
+            memory = members.setdefault(step["member"], Remembered())
             answer = group.heartbeat(_request(step, memory), step["at_ms"])
-            memory.told(answer)
             answers.append(_shown_answer(number, step, answer))
+            memory.answered(answer.error, answer.epoch, answers[-1]["assigned"])
         groups.append(_shown_group(group))
     return {"id": case["id"], "answers": answers, "groups": groups}
 
 
-def _request(step: JsonObject, memory: _Member) -> StreamsHeartbeat:
+def _request(step: JsonObject, memory: Remembered) -> StreamsHeartbeat:
     epoch, offsets = memory.named(step["member_epoch"]), step.get("task_offsets")
     told = {} if step.get("only_joining") and epoch != 0 else step
     return StreamsHeartbeat(
@@ -81,7 +67,7 @@ def _request(step: JsonObject, memory: _Member) -> StreamsHeartbeat:
         told.get("process_id"),
         None if told.get("topology") is None else _topology(told["topology"]),
         told.get("rebalance_timeout_ms"),
-        memory.owned(step.get("owned"), epoch),
+        _owned(memory, step.get("owned"), epoch),
         step.get("instance_id"),
         None if offsets is None else {(subtopology, p): offset for subtopology, p, offset in offsets},
     )

@@ -25,7 +25,12 @@ final class ProtocolCall {
 
     static ByteBuffer stickyUserData(Case.Member member) {
         StickyAssignor assignor = new StickyAssignor();
-        LastAssignment.pass(assignor, new Assignment(member.ownedOrNone()), member.generationOrNone());
+        Assignment last = new Assignment(member.ownedOrNone());
+        if (Release.isBefore(2, 3)) {
+            assignor.onAssignment(last);
+        } else {
+            Reflected.call(assignor, "onAssignment", last, member.generationOrNone());
+        }
         return assignor.subscription(new LinkedHashSet<>(member.topics())).userData();
     }
 

@@ -2,7 +2,6 @@ package rebalancesim.oracle;
 
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.List;
@@ -18,30 +17,18 @@ public final class Matching {
 
     /** Calls the only constructor of a class. Parameters that no argument fits are absent. */
     public static <T> T construct(Class<T> type, Object... arguments) {
-        try {
-            Constructor<?> constructor = type.getDeclaredConstructors()[0];
-            constructor.setAccessible(true);
-            return type.cast(constructor.newInstance(fitting(constructor, arguments)));
-        } catch (InvocationTargetException e) {
-            throw rethrown(e);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
+        Constructor<?> constructor = type.getDeclaredConstructors()[0];
+        constructor.setAccessible(true);
+        return type.cast(Reflected.unwrapped(() -> constructor.newInstance(fitting(constructor, arguments))));
     }
 
     /** Calls the public method that has one of these names. */
     public static Object call(Object target, List<String> names, Object... arguments) {
-        try {
-            Method method = Arrays.stream(target.getClass().getMethods())
-                    .filter(candidate -> names.contains(candidate.getName()) && !candidate.isBridge())
-                    .findFirst()
-                    .orElseThrow(() -> new IllegalStateException(target.getClass() + " has none of " + names));
-            return method.invoke(target, fitting(method, arguments));
-        } catch (InvocationTargetException e) {
-            throw rethrown(e);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
+        Method method = Arrays.stream(target.getClass().getMethods())
+                .filter(candidate -> names.contains(candidate.getName()) && !candidate.isBridge())
+                .findFirst()
+                .orElseThrow(() -> new IllegalStateException(target.getClass() + " has none of " + names));
+        return Reflected.unwrapped(() -> method.invoke(target, fitting(method, arguments)));
     }
 
     private static Object[] fitting(Executable called, Object[] arguments) {
@@ -56,14 +43,6 @@ public final class Matching {
         if (type == Optional.class) {
             return Optional.empty();
         }
-        try {
-            return type.getSimpleName().equals("LogContext") ? type.getConstructor().newInstance() : null;
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    private static RuntimeException rethrown(InvocationTargetException e) {
-        return e.getCause() instanceof RuntimeException cause ? cause : new IllegalStateException(e.getCause());
+        return type.getSimpleName().equals("LogContext") ? Reflected.make(type) : null;
     }
 }

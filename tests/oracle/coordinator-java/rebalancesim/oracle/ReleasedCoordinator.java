@@ -135,13 +135,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     private static Stream<ConfigDef> definitions(Class<?> settings) {
         return Arrays.stream(settings.getFields())
                 .filter(field -> field.getType() == ConfigDef.class)
-                .map(field -> {
-                    try {
-                        return (ConfigDef) field.get(null);
-                    } catch (IllegalAccessException e) {
-                        throw new IllegalStateException(e);
-                    }
-                });
+                .map(field -> (ConfigDef) Reflected.unwrapped(() -> field.get(null)));
     }
 
     private static CoordinatorRuntimeMetrics noMetrics() {
@@ -232,12 +226,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
         if (Release.isBefore(4, 1)) {
             return List.of();
         }
-        try {
-            return Class.forName("org.apache.kafka.server.share.persister.NoOpStatePersister")
-                    .getConstructor().newInstance();
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
+        return Reflected.make(Reflected.type("org.apache.kafka.server.share.persister.NoOpStatePersister"));
     }
 
     @Override
@@ -252,11 +241,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
         if (Release.isBefore(4, 2)) {
             return metadata;
         }
-        try {
-            return Matching.construct(Class.forName(METADATA_CLASSES + kind), metadata);
-        } catch (ClassNotFoundException e) {
-            throw new IllegalStateException(e);
-        }
+        return Matching.construct(Reflected.type(METADATA_CLASSES + kind), metadata);
     }
 
     @Override

@@ -1,6 +1,5 @@
 package rebalancesim.oracle;
 
-import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
 import kafka.coordinator.group.GroupMetadata;
@@ -15,13 +14,7 @@ final class ScalaState {
 
     /** Its scheduler is a private thread pool; nothing else than its field can be given another one. */
     static void setScheduler(GroupMetadataManager manager, Object scheduler) {
-        try {
-            Field field = GroupMetadataManager.class.getDeclaredField("scheduler");
-            field.setAccessible(true);
-            field.set(manager, scheduler);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
+        Reflected.write(manager, "scheduler", scheduler);
     }
 
     /** The group, or null; `protocol` and `pending` have other names in other releases. */

@@ -31,7 +31,7 @@ final class DefaultPartitionerSteps {
                     byte[] key = ProducerAnswers.bytes(step.key());
                     partition = partitioner.partition(step.topic(), step.key(), key, null, null, cluster);
                 }
-                case "on-new-batch" -> tellNewBatch(partitioner, step, cluster);
+                case "on-new-batch" -> tellNewBatch(partitioner, step.topic(), cluster, step.partition());
                 case "metadata" -> cluster = ProducerMetadata.of(question, step.unavailable());
                 default -> throw new IllegalArgumentException("no such call: " + step.call());
             }
@@ -41,13 +41,10 @@ final class DefaultPartitionerSteps {
     }
 
     /** From 2.4 to 3.9, producers notify partitioners of new batches. */
-    private static void tellNewBatch(Partitioner partitioner, Case.Step step, Cluster cluster)
-            throws ReflectiveOperationException {
-        try {
-            Partitioner.class.getMethod("onNewBatch", String.class, Cluster.class, int.class)
-                    .invoke(partitioner, step.topic(), cluster, step.partition());
-        } catch (NoSuchMethodException e) {
-            // Earlier releases do not notify.
+    static void tellNewBatch(Partitioner partitioner, String topic, Cluster cluster, int partition) {
+        if (!Release.isBefore(2, 4)) {
+            Reflected.unwrapped(() -> Partitioner.class.getMethod("onNewBatch", String.class, Cluster.class, int.class)
+                    .invoke(partitioner, topic, cluster, partition));
         }
     }
 }

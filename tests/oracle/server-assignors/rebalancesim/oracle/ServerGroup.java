@@ -1,6 +1,5 @@
 package rebalancesim.oracle;
 
-import java.lang.reflect.Constructor;
 import java.util.AbstractSet;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -74,13 +73,8 @@ final class ServerGroup {
 
     /** By reflection: LogContext has another package since 4.4. */
     private static SnapshotRegistry registry() {
-        try {
-            Constructor<?> constructor = SnapshotRegistry.class.getConstructors()[0];
-            Object logContext = constructor.getParameterTypes()[0].getConstructor().newInstance();
-            return (SnapshotRegistry) constructor.newInstance(logContext);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
+        Class<?> logContext = SnapshotRegistry.class.getConstructors()[0].getParameterTypes()[0];
+        return (SnapshotRegistry) Reflected.make(SnapshotRegistry.class, Reflected.make(logContext));
     }
 
     /** A member's target: given all at once, in the order of the list, to a member that had nothing; written, and read. */

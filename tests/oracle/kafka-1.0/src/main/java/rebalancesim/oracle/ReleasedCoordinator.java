@@ -2,44 +2,17 @@ package rebalancesim.oracle;
 
 import java.util.ArrayList;
 import java.util.List;
-import kafka.api.ApiVersion$;
 import kafka.common.OffsetAndMetadata;
 import kafka.common.OffsetMetadata;
-import kafka.coordinator.group.GroupConfig;
-import kafka.coordinator.group.GroupMetadata;
-import kafka.coordinator.group.GroupMetadataManager;
 import kafka.coordinator.group.JoinGroupResult;
-import kafka.coordinator.group.OffsetConfig;
-import kafka.utils.ZkUtils;
 import org.apache.kafka.common.protocol.Errors;
 import scala.runtime.AbstractFunction2;
 import scala.runtime.BoxedUnit;
 
 /** The coordinator in Scala of Kafka 1.0, asked as KafkaApis asks it. */
 final class ReleasedCoordinator extends HandlerCoordinator {
-    private static final int MAX_SESSION_TIMEOUT_MS = 300_000;
-    private static final long RETENTION_MS = 24 * 3_600_000L;
-
     ReleasedCoordinator(CoordinatorConfig settings) {
-        super(settings, RETENTION_MS);
-    }
-
-    @Override
-    GroupMetadataManager groups(OffsetConfig offsetConfig) {
-        ZkUtils zooKeeper = StandIn.of(ZkUtils.class, HandlerCoordinator::answerAsZooKeeper);
-        return new GroupMetadataManager(BROKER_ID, ApiVersion$.MODULE$.latestVersion(), offsetConfig,
-                log.replicaManager(), zooKeeper, clock.asTime());
-    }
-
-    @Override
-    GroupConfig groupConfig(CoordinatorConfig settings) {
-        return new GroupConfig(settings.minSessionTimeoutOrDefault(),
-                settings.maxSessionTimeoutOr(MAX_SESSION_TIMEOUT_MS), settings.initialRebalanceDelayOrDefault());
-    }
-
-    @Override
-    int pending(GroupMetadata group) {
-        return 0;
+        super(settings);
     }
 
     @Override

@@ -1,10 +1,7 @@
 package rebalancesim.oracle;
 
-import java.lang.reflect.Constructor;
-import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
-import java.util.Arrays;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -39,7 +36,7 @@ final class GroupAnswers {
         for (Case.Member member : question.members()) {
             subscriptions.put(member.memberId(), subscription(question.rule(), member));
         }
-        Object assignor = Class.forName(CONSUMER + ASSIGNORS.get(question.rule())).getConstructor().newInstance();
+        Object assignor = Reflected.make(Class.forName(CONSUMER + ASSIGNORS.get(question.rule())));
         Cluster cluster = Clusters.of(question);
         return partitions(TimeLimit.within(() -> assign(assignor, cluster, subscriptions)));
     }
@@ -60,40 +57,27 @@ final class GroupAnswers {
         List<TopicPartition> owned = isCooperative ? member.ownedOrNone() : List.of();
         Object[] fields = {member.topics(), userData, owned, member.generationOrNone(),
                 Optional.ofNullable(member.rack())};
-        Class<?> type = Class.forName(api() + "$Subscription");
-        Constructor<?> constructor = Arrays.stream(type.getConstructors())
-                .max(Comparator.comparing(Constructor::getParameterCount)).orElseThrow();
-        Object subscription = constructor.newInstance(Arrays.copyOf(fields, constructor.getParameterCount()));
+        Object subscription = Reflected.makeLongest(Class.forName(api() + "$Subscription"), fields);
         if (!Release.isBefore(2, 4)) {
-            type.getMethod("setGroupInstanceId", Optional.class)
-                    .invoke(subscription, Optional.ofNullable(member.instanceId()));
+            Reflected.call(subscription, "setGroupInstanceId", Optional.ofNullable(member.instanceId()));
         }
         return subscription;
     }
 
     private static Map<?, ?> assign(Object assignor, Cluster cluster, Map<String, Object> subscriptions)
             throws Exception {
-        Class<?> api = Class.forName(api());
-        try {
-            if (Release.isBefore(2, 4)) {
-                return (Map<?, ?>) api.getMethod("assign", Cluster.class, Map.class)
-                        .invoke(assignor, cluster, subscriptions);
-            }
-            Class<?> group = Class.forName(api() + "$GroupSubscription");
-            Object assignment = api.getMethod("assign", Cluster.class, group)
-                    .invoke(assignor, cluster, group.getConstructor(Map.class).newInstance(subscriptions));
-            return (Map<?, ?>) assignment.getClass().getMethod("groupAssignment").invoke(assignment);
-        } catch (InvocationTargetException e) {
-            throw e.getCause() instanceof Exception cause ? cause : e;
-        }
+        boolean takesMap = Release.isBefore(2, 4);
+        Class<?> type = takesMap ? Map.class : Class.forName(api() + "$GroupSubscription");
+        Object group = takesMap ? subscriptions : Reflected.make(type, subscriptions);
+        // Assignors have another method of this name, with as many arguments.
+        Method assign = Class.forName(api()).getMethod("assign", Cluster.class, type);
+        Object assignment = Reflected.unwrapped(() -> assign.invoke(assignor, cluster, group));
+        return (Map<?, ?>) (takesMap ? assignment : Reflected.call(assignment, "groupAssignment"));
     }
 
-    private static Map<Object, Object> partitions(Map<?, ?> assignments) throws ReflectiveOperationException {
+    private static Map<Object, Object> partitions(Map<?, ?> assignments) {
         Map<Object, Object> partitions = new LinkedHashMap<>();
-        for (Map.Entry<?, ?> entry : assignments.entrySet()) {
-            Object assignment = entry.getValue();
-            partitions.put(entry.getKey(), assignment.getClass().getMethod("partitions").invoke(assignment));
-        }
+        assignments.forEach((member, given) -> partitions.put(member, Reflected.call(given, "partitions")));
         return partitions;
     }
 }

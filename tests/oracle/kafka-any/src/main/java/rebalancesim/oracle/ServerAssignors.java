@@ -1,10 +1,6 @@
 package rebalancesim.oracle;
 
-import java.lang.reflect.Constructor;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -25,7 +21,7 @@ final class ServerAssignors {
 
     static Map<String, List<TopicPartition>> assignment(Case question) throws Exception {
         ServerGroup members = new ServerGroup(question);
-        Object assignor = create(Class.forName(COORDINATOR + "assignor." + ASSIGNORS.get(question.rule())));
+        Object assignor = Reflected.make(Class.forName(COORDINATOR + "assignor." + ASSIGNORS.get(question.rule())));
         Class<?> describer = Class.forName(api() + "SubscribedTopicDescriber");
         Object topics = Proxy.newProxyInstance(describer.getClassLoader(), new Class<?>[] {describer},
                 (proxy, method, arguments) -> method.getName().equals("numPartitions")
@@ -33,11 +29,9 @@ final class ServerAssignors {
                         : members.racksForPartition((Uuid) arguments[0], (Integer) arguments[1]));
         boolean isShared = Case.isOfShareGroups(question.rule());
         Object group = Release.isBefore(3, 8) ? assignmentSpec(members) : groupSpec(members, isShared);
-        Method assign = Arrays.stream(assignor.getClass().getMethods())
-                .filter(method -> method.getName().equals("assign")).findFirst().orElseThrow();
-        Object given = call(() -> assign.invoke(assignor, group, topics));
+        Object given = Reflected.call(assignor, "assign", group, topics);
         Map<String, Map<Uuid, Set<Integer>>> partitions = new HashMap<>();
-        for (Map.Entry<?, ?> entry : ((Map<?, ?>) get(given, "members")).entrySet()) {
+        for (Map.Entry<?, ?> entry : ((Map<?, ?>) Reflected.call(given, "members")).entrySet()) {
             partitions.put((String) entry.getKey(), partitions(entry.getValue()));
         }
         return members.sorted(partitions);
@@ -55,11 +49,12 @@ final class ServerAssignors {
 
     private static Object assignmentSpec(ServerGroup members) throws Exception {
         Class<?> type = Class.forName(api() + "AssignmentMemberSpec");
-        return create(Class.forName(api() + "AssignmentSpec"), members.specifications(member -> call(() -> create(type,
+        return Reflected.make(Class.forName(api() + "AssignmentSpec"), members.specifications(member -> Reflected.make(
+                type,
                 Optional.ofNullable(member.instanceId()),
                 Optional.ofNullable(member.rack()),
                 members.idsOfSortedNames(member),
-                Collections.unmodifiableMap(members.target(member))))));
+                Collections.unmodifiableMap(members.target(member)))));
     }
 
     @SuppressWarnings({"unchecked", "rawtypes"})
@@ -68,48 +63,24 @@ final class ServerAssignors {
         Class<?> assignment = Class.forName(groups() + "Assignment");
         Enum<?> subscriptions = Enum.valueOf((Class) Class.forName(api() + "SubscriptionType"),
                 members.isHomogeneous() ? "HOMOGENEOUS" : "HETEROGENEOUS");
-        Map<String, Object> specifications = members.specifications(member -> call(() -> {
+        Map<String, Object> specifications = members.specifications(member -> {
             Object rack = Optional.ofNullable(member.rack());
             Object instance = Optional.ofNullable(member.instanceId());
             Object topics = members.subscribedTopicIds(member);
-            Object target = assignment.getConstructor(Map.class)
-                    .newInstance(isShared ? members.recordedTarget(member) : members.target(member));
-            return Release.isBefore(3, 9) ? create(type, rack, topics, target)
-                    : create(type, rack, instance, topics, target);
-        }));
+            Object target = Reflected.make(
+                    assignment, isShared ? members.recordedTarget(member) : members.target(member));
+            return Release.isBefore(3, 9) ? Reflected.make(type, rack, topics, target)
+                    : Reflected.make(type, rack, instance, topics, target);
+        });
         Class<?> spec = Class.forName(groups() + "GroupSpecImpl");
         return isShared && !Release.isBefore(4, 1)
-                ? create(spec, specifications, subscriptions, Map.of(), Optional.of(members.initialized()))
-                : create(spec, specifications, subscriptions, members.owners());
+                ? Reflected.make(spec, specifications, subscriptions, Map.of(), Optional.of(members.initialized()))
+                : Reflected.make(spec, specifications, subscriptions, members.owners());
     }
 
     @SuppressWarnings("unchecked")
-    private static Map<Uuid, Set<Integer>> partitions(Object ofMember) throws ReflectiveOperationException {
-        return (Map<Uuid, Set<Integer>>) get(ofMember, Release.isBefore(3, 8) ? "targetPartitions" : "partitions");
-    }
-
-    static Object get(Object from, String name) throws ReflectiveOperationException {
-        return from.getClass().getMethod(name).invoke(from);
-    }
-
-    static Object create(Class<?> type, Object... fields) throws ReflectiveOperationException {
-        Constructor<?> constructor = Arrays.stream(type.getConstructors())
-                .filter(each -> each.getParameterCount() == fields.length).findFirst().orElseThrow();
-        return constructor.newInstance(fields);
-    }
-
-    /** Kafka's exceptions are answers, and not what reflection wraps around them. */
-    static Object call(Reflection steps) {
-        try {
-            return steps.call();
-        } catch (InvocationTargetException e) {
-            throw e.getCause() instanceof RuntimeException cause ? cause : new IllegalStateException(e);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    interface Reflection {
-        Object call() throws ReflectiveOperationException;
+    private static Map<Uuid, Set<Integer>> partitions(Object ofMember) {
+        return (Map<Uuid, Set<Integer>>) Reflected.call(
+                ofMember, Release.isBefore(3, 8) ? "targetPartitions" : "partitions");
     }
 }

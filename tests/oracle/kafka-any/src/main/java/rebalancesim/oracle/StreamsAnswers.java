@@ -1,7 +1,5 @@
 package rebalancesim.oracle;
 
-import java.lang.reflect.Method;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -40,26 +38,26 @@ final class StreamsAnswers {
             if (Release.isBefore(4, 4)) {
                 targets.put(member.memberId(), tasks("TasksTuple", sets(member.active()), member));
             } else if (member.offsets() != null) {
-                offsets.put(member.memberId(), ServerAssignors.create(
+                offsets.put(member.memberId(), Reflected.make(
                         Class.forName(STREAMS + "MemberTaskOffsets"), member.offsets(), Map.of()));
             }
         }
-        Object builder = ServerAssignors.create(Class.forName(STREAMS + "TargetAssignmentBuilder"), GROUP_ID, EPOCH,
-                ServerAssignors.create(Class.forName(STREAMS + "assignor.StickyTaskAssignor")),
+        Object builder = Reflected.make(Class.forName(STREAMS + "TargetAssignmentBuilder"), GROUP_ID, EPOCH,
+                Reflected.make(Class.forName(STREAMS + "assignor.StickyTaskAssignor")),
                 Map.of("num.standby.replicas", Integer.toString(question.standbyReplicas())));
-        set(builder, "withMembers", ServerGroup.joined(question.members(),
-                member -> ServerAssignors.call(() -> member(member))));
-        set(builder, "withTopology", topology(question.subtopologies()));
-        set(builder, "withTargetAssignment", targets);
+        Reflected.call(builder, "withMembers", ServerGroup.joined(question.members(),
+                member -> Reflected.unwrapped(() -> member(member))));
+        Reflected.call(builder, "withTopology", topology(question.subtopologies()));
+        Reflected.call(builder, "withTargetAssignment", targets);
         setIfThere(builder, "withTaskOffsets", offsets);
         setIfThere(builder, "withTime", Time.SYSTEM);
-        Object result = ServerAssignors.call(() -> builder.getClass().getMethod("build").invoke(builder));
+        Object result = Reflected.call(builder, "build");
         Map<String, Object> assignment = new TreeMap<>();
-        for (Map.Entry<?, ?> entry : ((Map<?, ?>) ServerAssignors.get(result, "targetAssignment")).entrySet()) {
+        for (Map.Entry<?, ?> entry : ((Map<?, ?>) Reflected.call(result, "targetAssignment")).entrySet()) {
             assignment.put((String) entry.getKey(), Map.of(
-                    "active", sorted(ServerAssignors.get(entry.getValue(), "activeTasks")),
-                    "standby", sorted(ServerAssignors.get(entry.getValue(), "standbyTasks")),
-                    "warmup", sorted(ServerAssignors.get(entry.getValue(), "warmupTasks"))));
+                    "active", sorted(Reflected.call(entry.getValue(), "activeTasks")),
+                    "standby", sorted(Reflected.call(entry.getValue(), "standbyTasks")),
+                    "warmup", sorted(Reflected.call(entry.getValue(), "warmupTasks"))));
         }
         return assignment;
     }
@@ -68,10 +66,10 @@ final class StreamsAnswers {
     private static Object member(Case.Member member) throws ReflectiveOperationException {
         Class<?> type = Class.forName(STREAMS + "StreamsGroupMember$Builder");
         Object builder = type.getMethod("withDefaults", String.class).invoke(null, member.memberId());
-        set(builder, "setProcessId", member.processId());
-        set(builder, "setInstanceId", member.instanceId());
-        set(builder, "setRackId", member.rack());
-        set(builder, "setClientTags", member.clientTags() == null ? Map.of() : member.clientTags());
+        Reflected.call(builder, "setProcessId", member.processId());
+        Reflected.call(builder, "setInstanceId", member.instanceId());
+        Reflected.call(builder, "setRackId", member.rack());
+        Reflected.call(builder, "setClientTags", member.clientTags() == null ? Map.of() : member.clientTags());
         if (!Release.isBefore(4, 4)) {
             Map<String, Map<Integer, Integer>> active = new HashMap<>();
             sets(member.active()).forEach((subtopology, partitions) -> {
@@ -79,14 +77,14 @@ final class StreamsAnswers {
                 partitions.forEach(partition -> epochs.put(partition, 1));
                 active.put(subtopology, epochs);
             });
-            set(builder, "setAssignedTasks", tasks("TasksTupleWithEpochs", active, member));
+            Reflected.call(builder, "setAssignedTasks", tasks("TasksTupleWithEpochs", active, member));
         }
         return type.getMethod("build").invoke(builder);
     }
 
     private static Object tasks(String type, Map<String, ?> active, Case.Member member)
             throws ReflectiveOperationException {
-        return ServerAssignors.create(
+        return Reflected.make(
                 Class.forName(STREAMS + type), active, sets(member.standby()), sets(member.warmup()));
     }
 
@@ -99,15 +97,15 @@ final class StreamsAnswers {
     }
 
     private static Object topology(Map<String, Case.Subtopology> subtopologies) throws ReflectiveOperationException {
-        Object changelog = ServerAssignors.create(
+        Object changelog = Reflected.make(
                 Class.forName(STREAMS + "topics.ConfiguredInternalTopic"), "changelog", 1, Optional.empty(), Map.of());
         Map<String, Object> configured = new TreeMap<>();
         for (Map.Entry<String, Case.Subtopology> entry : subtopologies.entrySet()) {
-            configured.put(entry.getKey(), ServerAssignors.create(
+            configured.put(entry.getKey(), Reflected.make(
                     Class.forName(STREAMS + "topics.ConfiguredSubtopology"), entry.getValue().tasks(), Set.of(),
                     Map.of(), Set.of(), entry.getValue().stateful() ? Map.of("changelog", changelog) : Map.of()));
         }
-        return ServerAssignors.create(Class.forName(STREAMS + "topics.ConfiguredTopology"), 1, 1L,
+        return Reflected.make(Class.forName(STREAMS + "topics.ConfiguredTopology"), 1, 1L,
                 Optional.of(configured), Map.of(), Optional.empty());
     }
 
@@ -121,15 +119,9 @@ final class StreamsAnswers {
         return sorted;
     }
 
-    static void set(Object builder, String name, Object value) throws ReflectiveOperationException {
-        Method setter = Arrays.stream(builder.getClass().getMethods())
-                .filter(method -> method.getName().equals(name)).findFirst().orElseThrow();
-        setter.invoke(builder, value);
-    }
-
-    private static void setIfThere(Object builder, String name, Object value) throws ReflectiveOperationException {
-        if (Arrays.stream(builder.getClass().getMethods()).anyMatch(method -> method.getName().equals(name))) {
-            set(builder, name, value);
+    private static void setIfThere(Object builder, String name, Object value) {
+        if (Reflected.methodOrNull(builder.getClass(), name, 1) != null) {
+            Reflected.call(builder, name, value);
         }
     }
 }

@@ -52,30 +52,30 @@ final class StreamsReconciliation {
         Object state = states.getMethod("fromValue", byte.class).invoke(null, heartbeat.state());
         Class<?> type = Class.forName(StreamsAnswers.STREAMS + "StreamsGroupMember$Builder");
         Object member = type.getMethod("withDefaults", String.class).invoke(null, "m");
-        StreamsAnswers.set(member, "setProcessId", "p");
-        StreamsAnswers.set(member, "setState", state);
-        StreamsAnswers.set(member, "setMemberEpoch", heartbeat.epoch());
-        StreamsAnswers.set(member, "setPreviousMemberEpoch", heartbeat.previousEpoch());
-        StreamsAnswers.set(member, "setAssignedTasks", current(heartbeat.assigned()));
-        StreamsAnswers.set(member, "setTasksPendingRevocation", current(heartbeat.pending()));
-        Object builder = ServerAssignors.create(
+        Reflected.call(member, "setProcessId", "p");
+        Reflected.call(member, "setState", state);
+        Reflected.call(member, "setMemberEpoch", heartbeat.epoch());
+        Reflected.call(member, "setPreviousMemberEpoch", heartbeat.previousEpoch());
+        Reflected.call(member, "setAssignedTasks", current(heartbeat.assigned()));
+        Reflected.call(member, "setTasksPendingRevocation", current(heartbeat.pending()));
+        Object builder = Reflected.make(
                 Class.forName(StreamsAnswers.STREAMS + "CurrentAssignmentBuilder"),
                 type.getMethod("build").invoke(member));
         builder.getClass().getMethod("withTargetAssignment", int.class, tuple())
                 .invoke(builder, heartbeat.targetEpoch(), tasks(heartbeat.target()));
         Holders holders = heartbeat.holders();
-        StreamsAnswers.set(builder, "withCurrentActiveTaskProcessId", by(holders.active(), null));
-        StreamsAnswers.set(builder, "withCurrentStandbyTaskProcessIds", by(holders.standby(), Set.of()));
-        StreamsAnswers.set(builder, "withCurrentWarmupTaskProcessIds", by(holders.warmup(), Set.of()));
-        StreamsAnswers.set(builder, "withOwnedAssignment", heartbeat.owned() == null ? null : tasks(heartbeat.owned()));
-        Object given = ServerAssignors.call(() -> builder.getClass().getMethod("build").invoke(builder));
+        Reflected.call(builder, "withCurrentActiveTaskProcessId", by(holders.active(), null));
+        Reflected.call(builder, "withCurrentStandbyTaskProcessIds", by(holders.standby(), Set.of()));
+        Reflected.call(builder, "withCurrentWarmupTaskProcessIds", by(holders.warmup(), Set.of()));
+        Reflected.call(builder, "withOwnedAssignment", heartbeat.owned() == null ? null : tasks(heartbeat.owned()));
+        Object given = Reflected.call(builder, "build");
         Map<String, Object> answer = new LinkedHashMap<>();
         answer.put("kafka", Release.VERSION);
-        answer.put("state", states.getMethod("value").invoke(ServerAssignors.get(given, "state")));
-        answer.put("epoch", ServerAssignors.get(given, "memberEpoch"));
-        answer.put("previous_epoch", ServerAssignors.get(given, "previousMemberEpoch"));
-        answer.put("assigned", written(ServerAssignors.get(given, "assignedTasks")));
-        answer.put("pending", written(ServerAssignors.get(given, "tasksPendingRevocation")));
+        answer.put("state", states.getMethod("value").invoke(Reflected.call(given, "state")));
+        answer.put("epoch", Reflected.call(given, "memberEpoch"));
+        answer.put("previous_epoch", Reflected.call(given, "previousMemberEpoch"));
+        answer.put("assigned", written(Reflected.call(given, "assignedTasks")));
+        answer.put("pending", written(Reflected.call(given, "tasksPendingRevocation")));
         return answer;
     }
 
@@ -88,7 +88,7 @@ final class StreamsReconciliation {
     }
 
     private static Object tasks(Tasks tasks) throws ReflectiveOperationException {
-        return ServerAssignors.create(tuple(), StreamsAnswers.sets(tasks.active()),
+        return Reflected.make(tuple(), StreamsAnswers.sets(tasks.active()),
                 StreamsAnswers.sets(tasks.standby()), StreamsAnswers.sets(tasks.warmup()));
     }
 
@@ -99,18 +99,18 @@ final class StreamsReconciliation {
         tasks.active().forEach((subtopology, epochs) -> active.put(
                 subtopology, hasEpochs ? new HashMap<>(epochs) : new HashSet<>(epochs.keySet())));
         Class<?> type = hasEpochs ? Class.forName(StreamsAnswers.STREAMS + "TasksTupleWithEpochs") : tuple();
-        return ServerAssignors.create(
+        return Reflected.make(
                 type, active, StreamsAnswers.sets(tasks.standby()), StreamsAnswers.sets(tasks.warmup()));
     }
 
     private static Map<String, Object> written(Object tasks) throws ReflectiveOperationException {
         boolean hasEpochs = !Release.isBefore(4, 2);
         Map<String, Object> active = new TreeMap<>();
-        Object ofMember = ServerAssignors.get(tasks, hasEpochs ? "activeTasksWithEpochs" : "activeTasks");
+        Object ofMember = Reflected.call(tasks, hasEpochs ? "activeTasksWithEpochs" : "activeTasks");
         ((Map<?, ?>) ofMember).forEach((subtopology, partitions) -> active.put((String) subtopology,
                 hasEpochs ? new TreeMap<>((Map<?, ?>) partitions) : new TreeSet<>((Set<?>) partitions)));
         return Map.of("active", active,
-                "standby", StreamsAnswers.sorted(ServerAssignors.get(tasks, "standbyTasks")),
-                "warmup", StreamsAnswers.sorted(ServerAssignors.get(tasks, "warmupTasks")));
+                "standby", StreamsAnswers.sorted(Reflected.call(tasks, "standbyTasks")),
+                "warmup", StreamsAnswers.sorted(Reflected.call(tasks, "warmupTasks")));
     }
 }

@@ -3,10 +3,7 @@ package rebalancesim.oracle;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Constructor;
-import java.lang.reflect.Field;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -16,7 +13,6 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.apache.kafka.common.message.JoinGroupResponseData.JoinGroupResponseMember;
-import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.connect.runtime.distributed.ConnectProtocol;
 import org.apache.kafka.connect.runtime.distributed.EagerAssignor;
 import org.apache.kafka.connect.runtime.distributed.ExtendedAssignment;
@@ -37,12 +33,12 @@ final class ConnectWorker {
     private final WorkerCoordinator coordinator = (WorkerCoordinator) allocated(WorkerCoordinator.class);
     private final IncrementalCooperativeAssignor incremental;
     private final EagerAssignor eager;
-    private long nowMs;
+    private final Clock clock = new Clock();
     private ExtendedAssignment runs = ExtendedAssignment.empty();
     private int lastCompleted = -1;
 
     ConnectWorker(int maxDelayMs) throws ReflectiveOperationException {
-        incremental = made(IncrementalCooperativeAssignor.class, clock(), maxDelayMs);
+        incremental = made(IncrementalCooperativeAssignor.class, clock.asTime(), maxDelayMs);
         eager = made(EagerAssignor.class);
     }
 
@@ -53,16 +49,6 @@ final class ConnectWorker {
         all[0] = constructor.getParameterTypes()[0].getConstructor().newInstance();
         System.arraycopy(arguments, 0, all, 1, arguments.length);
         return type.cast(constructor.newInstance(all));
-    }
-
-    private Time clock() {
-        return (Time) Proxy.newProxyInstance(Time.class.getClassLoader(), new Class<?>[] {Time.class},
-                (proxy, method, arguments) -> {
-                    if (method.getName().equals("milliseconds")) {
-                        return nowMs;
-                    }
-                    throw new UnsupportedOperationException(method.getName());
-                });
     }
 
     /** What the worker sends when it joins. */
@@ -82,31 +68,23 @@ final class ConnectWorker {
     @SuppressWarnings("unchecked")
     Map<String, ByteBuffer> assign(ConnectAnswers.Rebalance rebalance, List<JoinGroupResponseMember> joined)
             throws Exception {
-        nowMs = rebalance.nowMs();
-        set(coordinator, "configSnapshot", configuration(rebalance));
-        set(coordinator, "generation", generation(rebalance));
-        if (fieldOrNull(coordinator.getClass(), "lastCompletedGenerationId") != null) {
-            set(coordinator, "lastCompletedGenerationId", lastCompleted);
-        }
+        clock.set(rebalance.nowMs());
+        Reflected.write(coordinator, "configSnapshot", configuration(rebalance));
+        Reflected.write(coordinator, "generation", generation(rebalance));
+        Reflected.writeIfDeclared(coordinator, "lastCompletedGenerationId", lastCompleted);
         Object assignor = rebalance.protocol().equals("default") ? eager : incremental;
         Method perform = named(assignor.getClass(), "performAssignment");
         Class<?> protocolType = perform.getParameterTypes()[1];
         Object protocol = protocolType == String.class
                 ? rebalance.protocol()
                 : protocolType.getMethod("fromProtocol", String.class).invoke(null, rebalance.protocol());
-        try {
-            return (Map<String, ByteBuffer>) perform.invoke(assignor, rebalance.leader(), protocol, joined, coordinator);
-        } catch (InvocationTargetException e) {
-            throw (Exception) e.getCause();
-        }
+        return (Map<String, ByteBuffer>) Reflected.unwrapped(
+                () -> perform.invoke(assignor, rebalance.leader(), protocol, joined, coordinator));
     }
 
     /** The rule alone, as the leader runs it between reading bytes and writing them; since 3.3. */
     Callable<Object> rule(ConnectAnswers.Rebalance rebalance, Map<String, ConnectWorker> workers) throws Exception {
-        Method rule = Stream.of(IncrementalCooperativeAssignor.class.getDeclaredMethods())
-                .filter(method -> method.getName().equals("performTaskAssignment") && method.getParameterCount() == 4)
-                .findFirst().orElseThrow();
-        rule.setAccessible(true);
+        Method rule = Reflected.method(IncrementalCooperativeAssignor.class, "performTaskAssignment", 4);
         MethodHandle handle = MethodHandles.lookup().unreflect(rule).bindTo(incremental);
         Map<String, Object> run = new LinkedHashMap<>();
         for (String id : rebalance.workers()) {
@@ -138,50 +116,27 @@ final class ConnectWorker {
         lastCompleted = rebalance.generation();
     }
 
-    private static Object configuration(ConnectAnswers.Rebalance rebalance) throws Exception {
-        Class<?> type = fieldOrNull(WorkerCoordinator.class, "configSnapshot").getType();
+    private static Object configuration(ConnectAnswers.Rebalance rebalance) {
+        Class<?> type = Reflected.fieldOrNull(WorkerCoordinator.class, "configSnapshot").getType();
         Object configuration = allocated(type);
-        set(configuration, "offset", rebalance.offset());
-        set(configuration, "connectorTaskCounts", rebalance.connectors());
+        Reflected.write(configuration, "offset", rebalance.offset());
+        Reflected.write(configuration, "connectorTaskCounts", rebalance.connectors());
         Map<String, Map<String, String>> configs = new HashMap<>();
         rebalance.connectors().keySet().forEach(name -> configs.put(name, Map.of()));
-        set(configuration, "connectorConfigs", configs);
-        set(configuration, "inconsistentConnectors", Set.of());
+        Reflected.write(configuration, "connectorConfigs", configs);
+        Reflected.write(configuration, "inconsistentConnectors", Set.of());
         return configuration;
     }
 
-    private static Object generation(ConnectAnswers.Rebalance rebalance) throws Exception {
-        Class<?> type = fieldOrNull(WorkerCoordinator.class, "generation").getType();
-        Constructor<?> constructor = type.getDeclaredConstructors()[0];
-        constructor.setAccessible(true);
-        return constructor.newInstance(rebalance.generation(), rebalance.leader(), rebalance.protocol());
+    private static Object generation(ConnectAnswers.Rebalance rebalance) {
+        Class<?> type = Reflected.fieldOrNull(WorkerCoordinator.class, "generation").getType();
+        return Reflected.make(type, rebalance.generation(), rebalance.leader(), rebalance.protocol());
     }
 
     private static Object allocated(Class<?> type) {
-        try {
-            Class<?> unsafe = Class.forName("sun.misc.Unsafe");
-            Field instance = unsafe.getDeclaredField("theUnsafe");
-            instance.setAccessible(true);
-            return unsafe.getMethod("allocateInstance", Class.class).invoke(instance.get(null), type);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    private static void set(Object owner, String name, Object value) throws Exception {
-        fieldOrNull(owner.getClass(), name).set(owner, value);
-    }
-
-    private static Field fieldOrNull(Class<?> type, String name) {
-        for (Class<?> owner = type; owner != null; owner = owner.getSuperclass()) {
-            for (Field field : owner.getDeclaredFields()) {
-                if (field.getName().equals(name)) {
-                    field.setAccessible(true);
-                    return field;
-                }
-            }
-        }
-        return null;
+        Class<?> unsafe = Reflected.type("sun.misc.Unsafe");
+        return Reflected.unwrapped(() -> unsafe.getMethod("allocateInstance", Class.class)
+                .invoke(Reflected.fieldOrNull(unsafe, "theUnsafe").get(null), type));
     }
 
     private static Method named(Class<?> type, String name) {

@@ -89,14 +89,9 @@ final class ListingBroker {
 
     /** A response about the cluster, which clients since 3.8 ask for before they describe topics. */
     private static AbstractResponse described() {
-        try {
-            Class<?> data = Class.forName("org.apache.kafka.common.message.DescribeClusterResponseData");
-            return response(
-                    Class.forName("org.apache.kafka.common.requests.DescribeClusterResponse"),
-                    data.getConstructor().newInstance());
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
+        Class<?> data = Reflected.type("org.apache.kafka.common.message.DescribeClusterResponseData");
+        return response(
+                Reflected.type("org.apache.kafka.common.requests.DescribeClusterResponse"), Reflected.make(data));
     }
 
     /** Calls the constructor that takes the data of a response, and in some releases its version, or a flag. */
@@ -108,12 +103,8 @@ final class ListingBroker {
                 Object[] arguments = parameters.length == 1
                         ? new Object[] {data}
                         : new Object[] {data, others.get(parameters[1])};
-                try {
-                    constructor.setAccessible(true);
-                    return (AbstractResponse) constructor.newInstance(arguments);
-                } catch (ReflectiveOperationException e) {
-                    throw new IllegalStateException(e);
-                }
+                constructor.setAccessible(true);
+                return (AbstractResponse) Reflected.unwrapped(() -> constructor.newInstance(arguments));
             }
         }
         throw new IllegalStateException("no constructor of " + type + " takes its data");

@@ -1,7 +1,6 @@
 package rebalancesim.oracle;
 
 import java.lang.reflect.Field;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -30,11 +29,7 @@ final class MirrorAnswers {
                 ofTopics ? new MirrorSourceConnector() : new CheckpointConnector(configured.consumed());
         Map<String, String> settings = new HashMap<>(configured.settings());
         settings.putAll(Map.of("name", "mirror", "connector.class", connector.getClass().getName()));
-        try {
-            configure(connector, settings);
-        } catch (InvocationTargetException e) {
-            throw (Exception) e.getCause();
-        }
+        configure(connector, settings);
         if (ofTopics) {
             BROKER.lists(question.topics(), configured.asKraft());
         } else {
@@ -52,26 +47,26 @@ final class MirrorAnswers {
 
     /** Every field of a connector that its configuration has a method for is what this method returns, or made of it. */
     private static void configure(Connector connector, Map<String, String> settings) throws Exception {
-        Class<?> type = fieldOf(connector, "config").getType();
-        Object config = type.getConstructor(Map.class).newInstance(settings);
+        Class<?> type = Reflected.fieldOrNull(connector.getClass(), "config").getType();
+        Object config = Reflected.make(type, settings);
         for (Field field : connectorType(connector).getDeclaredFields()) {
-            Method method = methodOrNull(type, field.getName());
+            Method method = Reflected.methodOrNull(type, field.getName(), 0);
             if (method != null && method.getReturnType() == field.getType()) {
-                set(connector, field.getName(), method.invoke(config));
+                Reflected.write(connector, field.getName(), method.invoke(config));
             }
         }
-        set(connector, "config", config);
-        set(connector, "sourceAndTarget",
+        Reflected.write(connector, "config", config);
+        Reflected.write(connector, "sourceAndTarget",
                 new SourceAndTarget(settings.get("source.cluster.alias"), settings.get("target.cluster.alias")));
-        set(connector, "sourceAdminClient", BROKER.admin());
+        Reflected.write(connector, "sourceAdminClient", BROKER.admin());
     }
 
     /** Lets a connector find what it replicates, under the names of the release's methods and fields. */
     private static void discover(Connector connector) throws Exception {
         for (String what : List.of("SourceTopicPartitions", "TopicPartitions", "ConsumerGroups")) {
-            Method find = methodOrNull(connectorType(connector), "find" + what);
+            Method find = Reflected.methodOrNull(connectorType(connector), "find" + what, 0);
             if (find != null) {
-                set(connector, "known" + what, find.invoke(connector));
+                Reflected.write(connector, "known" + what, find.invoke(connector));
                 return;
             }
         }
@@ -81,28 +76,6 @@ final class MirrorAnswers {
     private static Class<?> connectorType(Connector connector) {
         Class<?> type = connector.getClass();
         return type == CheckpointConnector.class ? type.getSuperclass() : type;
-    }
-
-    private static void set(Connector connector, String name, Object value) throws Exception {
-        fieldOf(connector, name).set(connector, value);
-    }
-
-    private static Field fieldOf(Connector connector, String name) throws Exception {
-        Field field = connectorType(connector).getDeclaredField(name);
-        field.setAccessible(true);
-        return field;
-    }
-
-    private static Method methodOrNull(Class<?> type, String name) {
-        for (Class<?> owner = type; owner != null; owner = owner.getSuperclass()) {
-            for (Method method : owner.getDeclaredMethods()) {
-                if (method.getName().equals(name) && method.getParameterCount() == 0) {
-                    method.setAccessible(true);
-                    return method;
-                }
-            }
-        }
-        return null;
     }
 
     /** A connector; one for checkpoints has groups, with the topics of which they have committed offsets. */

@@ -92,11 +92,7 @@ final class StreamsTasks {
             case "fallback-prior" -> "FallbackPriorTaskAssignor";
             default -> throw new IllegalArgumentException(assignor);
         };
-        try {
-            return Class.forName(ASSIGNMENT + name).getConstructor().newInstance();
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
+        return Reflected.make(Reflected.type(ASSIGNMENT + name));
     }
 
     private static boolean assign(StreamsCase application, Map<Object, Object> clients) throws Exception {
