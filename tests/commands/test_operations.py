@@ -55,10 +55,8 @@ def test_json_logs_have_one_object_per_line(
     printed = capsys.readouterr()
     lines = logged(printed.err)
     assert {(line["job"], line["level"]) for line in lines} == {("elect", "info"), ("elect", "debug")}
-    assert [line["message"] for line in lines if line.get("table") == "elections"] == [
-        "writing elections",
-        "1 row in elections",
-    ]
+    found = [line["message"] for line in lines if line.get("table") == "elections"]
+    assert found == ["writing elections", "1 row in elections"]
     assert lines[-1]["message"] == "finished"
     assert lines[-1]["rows"]["used"] == {"members": 2}
     assert all(line["time"].endswith("+00:00") and line["seconds"] >= 0 for line in lines)
@@ -275,10 +273,8 @@ def test_every_ending_has_its_exit_code(monkeypatch: pytest.MonkeyPatch, capsys:
     assert capsys.readouterr().err == "rebalance-sim own: 3 groups move\n"
     assert fail(KeyError("x")) == 1
     printed = capsys.readouterr().err.splitlines()
-    assert printed[:2] == [
-        f"rebalance-sim own: failed with KeyError; {UNFINISHED}",
-        "Traceback (most recent call last):",
-    ]
+    found = printed[:2]
+    assert found == [f"rebalance-sim own: failed with KeyError; {UNFINISHED}", "Traceback (most recent call last):"]
     assert fail(KeyboardInterrupt()) == 130
     assert capsys.readouterr().err == f"rebalance-sim own: stopped by SIGINT; {UNFINISHED}\n"
 

@@ -81,11 +81,8 @@ def test_a_group_with_an_obstacle_cannot_migrate(result: Migration, obstacle: Ob
 def test_a_subscription_that_the_coordinator_cannot_read_has_to_be_gone_first() -> None:
     """The one of @platformatic/kafka, whose consumers have the new protocol."""
     result = found(Leader("platformatic-kafka", "1.35.0"), protocol="roundrobin")
-    assert (result.verdict, result.obstacle, result.assignor) == (
-        Verdict.OFFLINE,
-        Obstacle.UNREADABLE,
-        "server-uniform",
-    )
+    shown = (result.verdict, result.obstacle, result.assignor)
+    assert shown == (Verdict.OFFLINE, Obstacle.UNREADABLE, "server-uniform")
     assert result.reason.endswith("cannot read the subscription of 1 member (platformatic-kafka)")
 
 

@@ -117,10 +117,8 @@ def test_imbalanced_threads_and_what_the_next_rebalance_does(found: Found) -> No
 
 def test_an_application_without_a_topology_says_what_is_missing(found: Found) -> None:
     assert kinds_of(found, "without-topology") == {"tasks-imbalanced", "other-kind-of-group"}
-    assert (
-        "no assignment is predicted: no topology: give --subtopologies"
-        in (found["without-topology", "other-kind-of-group"]["description"])
-    )
+    sentence = "no assignment is predicted: no topology: give --subtopologies"
+    assert sentence in found["without-topology", "other-kind-of-group"]["description"]
 
 
 def test_idle_threads_are_seen_only_if_there_are_fewer_tasks(found: Found) -> None:

@@ -75,11 +75,8 @@ def test_the_coordinator_assigns_consumer_protocol_groups(spark: SparkSession) -
     assert sorted(json.loads(row["row"])["member_id"] for row in tables[REJECTS.name]) == ["e", "g"]
 
     assigned = by_member(tables[ASSIGNMENTS.name])
-    assert {name: assigned[name] for name in "cdf"} == {
-        "c": [("t", 0), ("t", 1)],
-        "d": [("t", 2), ("t", 3)],
-        "f": [("t", 4), ("t", 5)],
-    }
+    found = {name: assigned[name] for name in "cdf"}
+    assert found == {"c": [("t", 0), ("t", 1)], "d": [("t", 2), ("t", 3)], "f": [("t", 4), ("t", 5)]}
     assert {name: len(assigned[name]) for name in "ab"} == {"a": 3, "b": 3}
     assert set(assigned["b"]) > {("t", 2), ("t", 3)}
     balances = {row["group_id"]: row for row in tables[BALANCE.name]}
@@ -117,22 +114,16 @@ def test_older_coordinators_refuse_the_consumer_protocol(spark: SparkSession, ve
         "error": None,
     }
     assert [tuple(each) for each in elections["g"]["refused"]] == [("a", "UNSUPPORTED_VERSION")]
-    assert shown(elections["h"], "members", "protocol", "leader_id", "error") == {
-        "members": 0,
-        "protocol": None,
-        "leader_id": None,
-        "error": "the coordinator refuses all members",
-    }
+    found = shown(elections["h"], "members", "protocol", "leader_id", "error")
+    assert found == {"members": 0, "protocol": None, "leader_id": None, "error": "the coordinator refuses all members"}
     assert [row["group_id"] for row in tables[BALANCE.name]] == ["g"]
     compared = given.transform(compare(topics(spark, t=2), ["elected", "roundrobin"], version)).collect()
     assert [(row["group_id"], row["elected"], sorted(row["strategies"])) for row in compared] == [
         ("g", "range", ["range", "roundrobin"])
     ]
     reason = "UNSUPPORTED_VERSION: the coordinator does not support group.protocol=consumer (KIP-848), new in Kafka 3.7"
-    assert {(json.loads(row["row"])["member_id"], row["reason"]) for row in tables[REJECTS.name]} == {
-        ("a", reason),
-        ("c", reason),
-    }
+    seen = {(json.loads(row["row"])["member_id"], row["reason"]) for row in tables[REJECTS.name]}
+    assert seen == {("a", reason), ("c", reason)}
 
 
 def test_members_that_mix_assignors_are_rejected(spark: SparkSession) -> None:
@@ -155,12 +146,8 @@ def test_simulated_groups_start_with_one_protocol(spark: SparkSession) -> None:
     rows = simulate(usable(fit(members(spark, *FLEET), MEMBERS))).collect()
     costs = {row[COSTS.name]["group_id"]: row[COSTS.name] for row in rows if row[COSTS.name] is not None}
     mixed = "before the simulation begins: members of both protocols; a simulated group begins with those of one"
-    assert {group: row["error"] for group, row in costs.items()} == {
-        "stable": None,
-        "tie": None,
-        "classic": None,
-        "migrates": mixed,
-    }
+    found = {group: row["error"] for group, row in costs.items()}
+    assert found == {"stable": None, "tie": None, "classic": None, "migrates": mixed}
     assert costs["stable"]["rebalances"] == 1
     rejects = [json.loads(row[REJECTS.name]["row"])["member_id"] for row in rows if row[REJECTS.name] is not None]
     assert sorted(rejects) == ["e", "g"]

@@ -53,10 +53,8 @@ def test_a_process_leaves_with_all_its_threads(spark: SparkSession) -> None:
     assert 0 < costs["max_unowned_ms"] <= 5000 + 200
     epochs = sorted(of(found.rebalances), key=lambda epoch: epoch["rebalance"])
     shown = ("reason", "member_id", "generation", "protocol")
-    assert [tuple(epoch[name] for name in shown) for epoch in epochs] == [
-        ("MEMBER_LEFT", "a1", 2, "streams-sticky"),
-        ("MEMBER_LEFT", "a2", 3, "streams-sticky"),
-    ]
+    seen = [tuple(epoch[name] for name in shown) for epoch in epochs]
+    assert seen == [("MEMBER_LEFT", "a1", 2, "streams-sticky"), ("MEMBER_LEFT", "a2", 3, "streams-sticky")]
     owned = {
         row["member_id"]: sorted(task["partition"] for task in row["partitions"]) for row in of(found.owned_partitions)
     }
@@ -173,10 +171,8 @@ def test_a_deployment_waits_forever_for_pods_without_tasks(spark: SparkSession) 
     scenario = with_settings(scenario_of("deployment"), "ready_when_assigned=true")
     given = (table(spark, STREAMS_MEMBERS, members), table(spark, SUBTOPOLOGIES, [part("0", "orders")]), topics)
     (costs,) = of(simulate_streams(*given, scenario).costs)
-    assert (costs["finished"], costs["failure"]) == (
-        False,
-        "the rollout does not finish: it waits for 1 available pod of processes with tasks",
-    )
+    found = (costs["finished"], costs["failure"])
+    assert found == (False, "the rollout does not finish: it waits for 1 available pod of processes with tasks")
 
 
 def test_the_seed_alone_decides_the_times(spark: SparkSession) -> None:

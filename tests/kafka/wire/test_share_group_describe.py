@@ -28,12 +28,8 @@ def test_coordinators_are_read() -> None:
 
 def test_groups_are_read() -> None:
     senders, workers, stopped = share_group_describe_response(DESCRIBED)
-    assert (senders.group_id, senders.state, senders.assignment_epoch, len(senders.members)) == (
-        "senders",
-        "Stable",
-        5,
-        3,
-    )
+    found = (senders.group_id, senders.state, senders.assignment_epoch, len(senders.members))
+    assert found == ("senders", "Stable", 5, 3)
     assert (stopped.group_id, stopped.state, stopped.assignment_epoch, stopped.members) == ("stopped", "Empty", 3, ())
     assert workers.members[1] == ShareMember(
         "PjuBBTsJQeiY-DicOCgPQw", None, 5, "workers-2", "/127.0.0.1", ("jobs",), (("jobs", 4), ("jobs", 5))

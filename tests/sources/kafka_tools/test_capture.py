@@ -138,10 +138,8 @@ def test_topics() -> None:
 def test_a_topic_without_its_partitions() -> None:
     capture = Joined(topics="Topic: orders\tPartitionCount: 3\nTopic: none\tPartitionCount: 0\n")
     assert [(row["topic"], row["unavailable"]) for row in capture.topics] == [("orders", None), ("none", [])]
-    assert (
-        "3 partitions of 1 topic assumed to have a leader: kafka-topics.sh printed no line for them"
-        in capture.assumptions
-    )
+    sentence = "3 partitions of 1 topic assumed to have a leader: kafka-topics.sh printed no line for them"
+    assert sentence in capture.assumptions
 
 
 def test_topics_that_contradict() -> None:
@@ -498,11 +496,8 @@ def test_members_that_migrate() -> None:
     """What the tool says of a member counts before its id, and the option is for those of the classic protocol."""
     members = mixed({f"bill-{UUID}": "false", KIP_848_ID: "true", f"bill-{UUID_2}": "true"})
     capture = Joined("roundrobin", members=members, state=UNIFORM_TXT)
-    assert [[*each] for each in capture.of_members("protocols")] == [
-        ["roundrobin"],
-        ["server-uniform"],
-        ["server-uniform"],
-    ]
+    found = [[*each] for each in capture.of_members("protocols")]
+    assert found == [["roundrobin"], ["server-uniform"], ["server-uniform"]]
     assert [owned(row) for row in capture.members] == [[("orders", 0)], [("orders", 1)], [("orders", 2)]]
     by_id = Joined(members=ONE_UUID_TXT)
     assert any(
@@ -516,11 +511,8 @@ def test_assignors_of_the_coordinator_in_consumers_csv() -> None:
     members = MEMBERS_TXT.replace("bill   ", "one    ", 1)
     both = "group_id,client_id,protocols\nbilling,bill,server-range\nbilling,one,sticky\n"
     capture = Joined(members=members, state=UNIFORM_TXT, consumers__csv=both)
-    assert [[*each] for each in capture.of_members("protocols")] == [
-        ["server-uniform"],
-        ["server-range"],
-        ["server-range"],
-    ]
+    found = [[*each] for each in capture.of_members("protocols")]
+    assert found == [["server-uniform"], ["server-range"], ["server-range"]]
     assert capture.rejects == []
 
 
@@ -548,10 +540,8 @@ def test_groups_whose_members_were_not_captured() -> None:
     (reject,) = capture.rejects
     assert [reject[name] for name in ("table", "group_id", "reason")] == ["members", "shop", NOT_CAPTURED]
     assert json.loads(reject["row"])["text"].startswith("shop ")
-    assert {row["member_id"] for row in capture.members if row["group_id"] == "payment"} == {
-        f"bill-{UUID}",
-        f"bill-{UUID_2}",
-    }
+    found = {row["member_id"] for row in capture.members if row["group_id"] == "payment"}
+    assert found == {f"bill-{UUID}", f"bill-{UUID_2}"}
 
 
 MORE_SHOWN = "state or offsets show more members than were read, perhaps because the commands ran at different times"

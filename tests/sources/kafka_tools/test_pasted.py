@@ -158,10 +158,8 @@ def test_encodings(encoding: str) -> None:
 def test_characters_of_another_encoding_are_assumed_aloud() -> None:
     pasted = Pasted({"members.txt": MEMBERS_TXT.replace("c1 ", "ö1 ").encode("latin-1")})
     assert [client for client, _ in pasted.owned("web")] == ["\ufffd1", "c2"]
-    assert (
-        "characters that are not valid UTF-8 or UTF-16 are replaced by \ufffd, first in members.txt line 2"
-        in pasted.assumptions
-    )
+    sentence = "characters that are not valid UTF-8 or UTF-16 are replaced by \ufffd, first in members.txt line 2"
+    assert sentence in pasted.assumptions
 
 
 def behind(prefix: str) -> str:

@@ -74,11 +74,8 @@ def test_commits_between_records_of_members_are_one_span() -> None:
     assert [
         (row["key"], row["first"], row["last"], row["first_committed"], row["last_committed"]) for row in found
     ] == [(b"gt", 0, 4, 5, 8), (b"gt", 6, 7, 4, 9), (b"gu", 1, 1, 7, 7)]
-    assert [(row["intervals"], row["total_ms"], row["squares"], row["pauses"]) for row in found] == [
-        (2, 11_000, 61_000_000, 0),
-        (0, 0, 0, 1),
-        (0, 0, 0, 0),
-    ]
+    shown = [(row["intervals"], row["total_ms"], row["squares"], row["pauses"]) for row in found]
+    assert shown == [(2, 11_000, 61_000_000, 0), (0, 0, 0, 1), (0, 0, 0, 0)]
     assert (found[0]["first_at_ms"], found[0]["last_at_ms"]) == (1_000, 12_000)
 
 
@@ -87,10 +84,8 @@ def test_a_missing_offset_ends_a_span() -> None:
     rows = placed([committed("g", "t", number, 1_000 * number) for number in range(6)])
     del rows[3]
     assert [(row["first"], row["last"]) for row in spans(rows)] == [(0, 2), (4, 5)]
-    assert [(row["partition"], row["first"]) for row in spans(rows[:1] + placed(rows[1:3], partition=1))] == [
-        (0, 0),
-        (1, 0),
-    ]
+    found = [(row["partition"], row["first"]) for row in spans(rows[:1] + placed(rows[1:3], partition=1))]
+    assert found == [(0, 0), (1, 0)]
 
 
 def test_unknown_times_are_no_intervals() -> None:

@@ -148,18 +148,12 @@ def test_classic_members_of_records_by_hand(read: OffsetsTopic) -> None:
     }
     short = members["short", "k"]
     assert (short.subscription, short.owned, short.client_library) == (["t7"], [], "kafka-go")
-    assert (short.protocols, short.protocols_assumed) == (
-        ["range", "roundrobin"],
-        "library default, consistent with the elected protocol",
-    )
+    found = (short.protocols, short.protocols_assumed)
+    assert found == (["range", "roundrobin"], "library default, consistent with the elected protocol")
     assert (members["classic", "a"].join_order, members["classic", "a"].owned) == (1, [])
     worker = members["workers", "w"]
-    assert (worker.protocol_type, worker.protocols, worker.subscription, worker.owned) == (
-        "connect",
-        ["sessioned"],
-        [],
-        None,
-    )
+    shown = (worker.protocol_type, worker.protocols, worker.subscription, worker.owned)
+    assert shown == ("connect", ["sessioned"], [], None)
 
 
 @pytest.mark.scale
@@ -170,11 +164,8 @@ def test_members_of_consumer_protocol_groups(read: OffsetsTopic) -> None:
         "m2": (["cooperative-sticky", "range"], 7, 45_000),
         "m3": (["server-range"], None, None),
     }
-    assert {name: row.protocols_assumed for name, row in members.items()} == {
-        "m1": None,
-        "m2": None,
-        "m3": "assignor of the group",
-    }
+    found = {name: row.protocols_assumed for name, row in members.items()}
+    assert found == {"m1": None, "m2": None, "m3": "assignor of the group"}
     assert {name: row.subscribed_regex for name, row in members.items()} == {"m1": "cl.*", "m2": None, "m3": None}
     assert {name: (row.subscription, pairs(row.owned)) for name, row in members.items()} == {
         "m1": (["clicks", "orders"], [("clicks", 0), ("clicks", 1), ("orders", 2)]),
@@ -257,10 +248,8 @@ def test_every_record_is_counted_by_type_and_status(read: OffsetsTopic) -> None:
 
 @pytest.mark.scale
 def test_groups_of_other_types_are_listed(read: OffsetsTopic) -> None:
-    assert rows(read.listed_groups, "cluster", "group_id", "type", "members") == [
-        ("c1", "shared", "share", None),
-        ("c1", "totals", "streams", None),
-    ]
+    found = rows(read.listed_groups, "cluster", "group_id", "type", "members")
+    assert found == [("c1", "shared", "share", None), ("c1", "totals", "streams", None)]
 
 
 @pytest.mark.scale
@@ -530,20 +519,16 @@ def test_lines_that_are_not_records_are_rejected(spark: SparkSession, tmp_path: 
     (tmp_path / "dump.txt").write_text("[g,t,0]::NULL\nProcessed a total of 1 messages\n\nnonsense\n")
     read = read_where(spark, str(tmp_path))
     assert read.records == {"unreadable": {"rejected": 2}, "offset commit": {"tombstone": 1}}
-    assert sorted(json.loads(row.row)["text"] for row in read.rejects.collect()) == [
-        "Processed a total of 1 messages",
-        "nonsense",
-    ]
+    found = sorted(json.loads(row.row)["text"] for row in read.rejects.collect())
+    assert found == ["Processed a total of 1 messages", "nonsense"]
 
 
 @pytest.mark.scale
 def test_a_group_with_a_member_that_cannot_be_read_is_marked(read: OffsetsTopic) -> None:
     """It is not predicted as if it were complete."""
     broken = read.members.where("group_id = 'broken'")
-    assert rows(broken, "member_id", "protocols", "subscription", "generation") == [
-        ("a", ["range"], None, 4),
-        ("b", ["range"], [], 4),
-    ]
+    shown = rows(broken, "member_id", "protocols", "subscription", "generation")
+    assert shown == [("a", ["range"], None, 4), ("b", ["range"], [], 4)]
     found = predict(broken, read.topics)
     assert rows(found.assignments, "member_id", "rejected_members") == [("b", 1)]
     assert rows(found.balance, "rejected_members") == [(1,)]
@@ -634,10 +619,8 @@ def test_a_dump_of_a_million_commits_and_fifty_thousand_groups(spark: SparkSessi
     assert rows["out"] == {
         "topics": 0, "members": groups * members, "offsets": commits, "listed_groups": 0, "rejects": 0
     }  # fmt: skip
-    assert rows["records"] == {
-        "offset commit": {"used": commits, "superseded": commits},
-        "group metadata": {"used": groups},
-    }
+    found = rows["records"]
+    assert found == {"offset commit": {"used": commits, "superseded": commits}, "group metadata": {"used": groups}}
     written = spark.read.parquet(f"{tmp_path}/out/offsets")
     assert written.agg(F.min("committed"), F.max("committed")).first() == (commits, 2 * commits - 1)
     assert written.select("group_id", "partition").distinct().count() == commits

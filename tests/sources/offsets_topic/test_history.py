@@ -207,10 +207,8 @@ def test_the_order_of_records_in_a_dump_does_not_matter(spark: SparkSession) -> 
         assert contents(getattr(histories[0], name)) == contents(getattr(histories[1], name)), name
     assert histories[0].records == histories[1].records
     incomplete = {row.incomplete_reason for row in histories[0].generations.collect()} - {None}
-    assert {reason.split(" are missing")[0] for reason in incomplete} == {
-        "offsets between 50 and 59 of partition 0",
-        "offsets between 403 and 403 of partition 1",
-    }
+    found = {reason.split(" are missing")[0] for reason in incomplete}
+    assert found == {"offsets between 50 and 59 of partition 0", "offsets between 403 and 403 of partition 1"}
 
 
 def test_dumps_are_merged_by_position(spark: SparkSession) -> None:
@@ -295,19 +293,14 @@ def test_epochs_of_a_consumer_protocol_group(spark: SparkSession) -> None:
     ]
     history = read_history([frame(spark, placed(written))])
     rows = {row.generation: row for row in history.generations.collect()}
-    assert [(rows[epoch].cause, rows[epoch].members, rows[epoch].assigned) for epoch in (1, 2, 3)] == [
-        ("first generation seen", 1, 3),
-        ("member joined", 2, 3),
-        ("member left", 1, None),
-    ]
+    found = [(rows[epoch].cause, rows[epoch].members, rows[epoch].assigned) for epoch in (1, 2, 3)]
+    assert found == [("first generation seen", 1, 3), ("member joined", 2, 3), ("member left", 1, None)]
     assert (rows[2].moved, rows[2].type, rows[2].completed_at_ms) == (1, "consumer", None)
     members = {(row.generation, row.member_id): row for row in history.generation_members.collect()}
     assert members[2, "m1"].owned == [Row(topic="orders", partition=number) for number in range(3)]
     assert members[2, "m2"].assigned == [Row(topic="orders", partition=2)]
-    assert (members[2, "m2"].protocols, members[2, "m2"].protocols_assumed) == (
-        ["server-range"],
-        "assignor of the group",
-    )
+    seen = (members[2, "m2"].protocols, members[2, "m2"].protocols_assumed)
+    assert seen == (["server-range"], "assignor of the group")
     assert members[3, "m1"].assigned is None
 
 
@@ -334,10 +327,8 @@ def test_malformed_records_and_members_are_rejected(spark: SparkSession) -> None
         ("offsets_topic", None, "record key: null"),
         ("offsets_topic", None, "record key: type: 99 is unknown at byte 0"),
     ]
-    assert history.records == {
-        "group metadata": {"used": 1, "rejected": 3},
-        "unreadable": {"rejected": 2, "duplicate": 1},
-    }
+    found = history.records
+    assert found == {"group metadata": {"used": 1, "rejected": 3}, "unreadable": {"rejected": 2, "duplicate": 1}}
     members = {row.member_id: row for row in history.generation_members.collect()}
     assert (members["b"].subscription, members["b"].assigned) == (None, None)
 

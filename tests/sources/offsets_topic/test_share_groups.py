@@ -41,20 +41,16 @@ def test_members_have_their_target_in_the_order_of_its_record(read: OffsetsTopic
     rows = {row["member_id"]: row for row in read.members.collect()}
     assert rows.keys() == {"s1", "s2", "s4"}
     shown = ("group_id", "client_id", "host", "rack", "protocol_type", "protocols", "subscription", "join_order")
-    assert [rows["s1"][name] for name in shown] == [
-        *("queue", "c", "/h", "r1", "share"),
-        *(["share-simple"], ["orders", "clicks"], None),
-    ]
+    found = [rows["s1"][name] for name in shown]
+    assert found == [*("queue", "c", "/h", "r1", "share"), *(["share-simple"], ["orders", "clicks"], None)]
     owned = {name: [(each["topic"], each["partition"]) for each in row["owned"]] for name, row in rows.items()}
     assert owned == {"s1": [("orders", 2), ("orders", 0), ("clicks", 1)], "s2": [("orders", 1)], "s4": []}
     assert {name: row["generation"] for name, row in rows.items()} == {"s1": 5, "s2": None, "s4": None}
 
 
 def test_groups_are_listed_and_a_topic_without_a_name_is_rejected(read: OffsetsTopic) -> None:
-    assert {tuple(row) for row in read.listed_groups.select("group_id", "type").collect()} == {
-        ("queue", "share"),
-        ("left", "share"),
-    }
+    found = {tuple(row) for row in read.listed_groups.select("group_id", "type").collect()}
+    assert found == {("queue", "share"), ("left", "share")}
     (reject,) = read.rejects.collect()
     assert (reject["table"], reject["group_id"]) == ("assigned_partitions", "queue")
     assert reject["reason"] == f"topic id {GONE} has no name; --topics with a topic_id gives it one"
@@ -70,9 +66,7 @@ def test_the_next_target_is_predicted(read: OffsetsTopic, known: DataFrame) -> N
     """The member that has joined gets the partitions that nobody has; the others keep theirs."""
     rows = read.members.transform(assign("elected", known)).collect()
     has = {row["member_id"]: {(each["topic"], each["partition"]) for each in row["partitions"]} for row in rows}
-    assert sorted(partition for partitions in has.values() for partition in partitions) == [
-        *(("clicks", 0), ("clicks", 1)),
-        *(("orders", 0), ("orders", 1), ("orders", 2)),
-    ]
+    found = sorted(partition for partitions in has.values() for partition in partitions)
+    assert found == [*(("clicks", 0), ("clicks", 1)), *(("orders", 0), ("orders", 1), ("orders", 2))]
     assert max(map(len, has.values())) <= 2
     assert ("orders", 1) in has["s2"]
