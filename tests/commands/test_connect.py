@@ -32,13 +32,7 @@ def test_tables_and_counts(spark: SparkSession, tmp_path: Path, capsys: pytest.C
     scenario.write_text(
         "steps:\n  - {event: restart, at_ms: 0, members: [2], down_ms: 20000}\n  - {event: grow, at_ms: 0, add: 1}\n"
     )
-    arguments = [
-        "connect",
-        "--workers",
-        f"{tmp_path}/in/workers.json",
-        "--connectors",
-        f"{tmp_path}/in/connectors.json",
-    ]
+    arguments = ["connect", f"--workers={tmp_path}/in/workers.json", f"--connectors={tmp_path}/in/connectors.json"]
     assert main([*arguments, "--scenario", str(scenario), "--out", f"{tmp_path}/out"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("2 Connect clusters, 3 rebalances, 606.0 s of downtime over all connectors and tasks\n")

@@ -145,23 +145,12 @@ def test_what_ifs_are_written_and_summarised(
     rows = run_record(out)["rows"]
     assert rows["in"] == {"topics": 3, "topics_after": 2, "records": 10}
     assert rows["used"] == {"topics": 2, "topics_after": 1, "records": 8}
-    assert (
-        {path.name for path in out.iterdir() if path.is_dir()}
-        == rows["out"].keys()
-        == {
-            "record_partitions",
-            "partition_load",
-            "partition_load_after",
-            "partition_growth",
-            "moved_keys",
-            "batches",
-            "produce_requests",
-            "client_agreement",
-            "conflicting_keys",
-            "key_findings",
-            "rejects",
-        }
-    )
+    folders = {path.name for path in out.iterdir() if path.is_dir()}
+    assert folders == rows["out"].keys()
+    assert folders == {
+        *("record_partitions", "partition_load", "partition_load_after", "partition_growth", "moved_keys", "batches"),
+        *("produce_requests", "client_agreement", "conflicting_keys", "key_findings", "rejects"),
+    }
     growth = {(row["client"], row["topic"]): row for row in spark.read.parquet(f"{out}/partition_growth").collect()}
     assert {which: (row["partitions"], row["partitions_after"], row["keys"]) for which, row in growth.items()} == {
         (client, topic): (n, after, keys)

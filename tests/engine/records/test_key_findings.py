@@ -69,34 +69,22 @@ def test_findings_by_hand(found: DataFrame) -> None:
     of_empty = java(b"", 3)
     few = Counter(java(f"k{i}".encode(), 12) for i in range(5))
     idle, (with_one,) = 12 - len(few), [partition for partition, keys in few.items() if keys == 1]
-    assert {which: row["description"] for which, row in rows.items()} == {
-        ("empty", "java-3.3", "empty_keys"): (
-            f"2 records have an empty key: java-3.3 hashes them all to partition {of_empty}"
-        ),
-        ("empty", "librdkafka", "empty_keys"): "2 records have an empty key: librdkafka treats it as no key",
-        ("null", "librdkafka-murmur2", "null_keys_hashed"): (
+    assert {" ".join(which): row["description"] for which, row in rows.items()} == {
+        "empty java-3.3 empty_keys": f"2 records have an empty key: java-3.3 hashes them all to partition {of_empty}",
+        "empty librdkafka empty_keys": "2 records have an empty key: librdkafka treats it as no key",
+        "null librdkafka-murmur2 null_keys_hashed": (
             f"1 record has no key: librdkafka-murmur2 hashes it to partition {of_empty}"
         ),
-        ("ignored", "kafka-go", "empty_keys"): "1 record has an empty key: kafka-go treats it as no key",
-        ("ignored", "kafka-go", "keys_ignored"): "kafka-go ignores keys, but 3 records have one",
-        (
-            "dominant",
-            "java-3.3",
-            "dominant_key",
-        ): "a single key has 10 of the 12 records in partition 1; 2 partitions have such a key",
-        ("few", "java-3.3", "dominant_key"): f"a single key has 2 of the 2 records in partition {with_one}",
-        ("two", "librdkafka", "empty_keys"): "1 record has an empty key: librdkafka treats it as no key",
-        (
-            "two",
-            "librdkafka",
-            "dominant_key",
-        ): f"a single key has 1 of the 1 records in partition {zlib.crc32(b'k') % 2}",
-        ("two", "librdkafka", "idle_partitions"): "1 of 2 partitions gets no records; the topic has 1 distinct key",
-        (
-            "few",
-            "java-3.3",
-            "idle_partitions",
-        ): f"{idle} of 12 partitions get no records; the topic has 5 distinct keys",
+        "ignored kafka-go empty_keys": "1 record has an empty key: kafka-go treats it as no key",
+        "ignored kafka-go keys_ignored": "kafka-go ignores keys, but 3 records have one",
+        "dominant java-3.3 dominant_key": (
+            "a single key has 10 of the 12 records in partition 1; 2 partitions have such a key"
+        ),
+        "few java-3.3 dominant_key": f"a single key has 2 of the 2 records in partition {with_one}",
+        "two librdkafka empty_keys": "1 record has an empty key: librdkafka treats it as no key",
+        "two librdkafka dominant_key": f"a single key has 1 of the 1 records in partition {zlib.crc32(b'k') % 2}",
+        "two librdkafka idle_partitions": "1 of 2 partitions gets no records; the topic has 1 distinct key",
+        "few java-3.3 idle_partitions": f"{idle} of 12 partitions get no records; the topic has 5 distinct keys",
     }
     empty = rows["empty", "java-3.3", "empty_keys"]
     assert (empty["records"], empty["share"], empty["partition"], empty["key"]) == (2, 2 / 14, of_empty, None)

@@ -83,6 +83,16 @@ def test_the_protocol_may_exclude_writers() -> None:
     assert recognize(dynamic("app", "roundrobin", SHORT)).evidence == "subscription bytes"
 
 
+CONFIGURED = (
+    *("", "order-service-1", "sarama-loader", "my-sarama", "Sarama", "rdkafka-1", "kgo.billing"),
+    *("kafkajs-consumer", "kafka-node", "nonode@nohost", "orders/<0.123.0>", "aiokafka"),
+    *("aiokafka-worker", "aiokafka-0", "kafka-python-2.0.2-billing"),
+    *("fork (github.com/segmentio/kafka-go)", "consumer-1", "consumer-orders-1"),
+    *("consumer-orders-2-one", "connector-consumer-orders-2-0"),
+)
+"""Client ids that are no library's default, however they look."""
+
+
 @pytest.mark.parametrize(
     ("client_id", "library", "release"),
     [
@@ -101,27 +111,7 @@ def test_the_protocol_may_exclude_writers() -> None:
         ("consumer-orders-2-1", "java", ""),
         ("orders-9a0c1f4e-StreamThread-1-consumer", "java", ""),
         ("console-consumer", "java", ""),
-        # Configured.
-        ("", "", ""),
-        ("order-service-1", "", ""),
-        ("sarama-loader", "", ""),
-        ("my-sarama", "", ""),
-        ("Sarama", "", ""),
-        ("rdkafka-1", "", ""),
-        ("kgo.billing", "", ""),
-        ("kafkajs-consumer", "", ""),
-        ("kafka-node", "", ""),
-        ("nonode@nohost", "", ""),
-        ("orders/<0.123.0>", "", ""),
-        ("aiokafka", "", ""),
-        ("aiokafka-worker", "", ""),
-        ("aiokafka-0", "", ""),
-        ("kafka-python-2.0.2-billing", "", ""),
-        ("fork (github.com/segmentio/kafka-go)", "", ""),
-        ("consumer-1", "", ""),
-        ("consumer-orders-1", "", ""),
-        ("consumer-orders-2-one", "", ""),
-        ("connector-consumer-orders-2-0", "", ""),
+        *((client_id, "", "") for client_id in CONFIGURED),
     ],
 )
 def test_default_client_ids(client_id: str, library: str, release: str) -> None:

@@ -520,21 +520,15 @@ def test_assignors_of_the_coordinator_in_consumers_csv() -> None:
 
 
 def test_groups_without_members() -> None:
-    capture = Joined(
-        members=MEMBERS_37_TXT + "\nConsumer group 'idle' has no active members.\n",
-        offsets=OFFSETS_TXT,
-        state=STATE_TXT.replace("backfill", "resting "),
-    )
+    members = MEMBERS_37_TXT + "\nConsumer group 'idle' has no active members.\n"
+    capture = Joined(members=members, offsets=OFFSETS_TXT, state=STATE_TXT.replace("backfill", "resting "))
     assert capture.groups_without_members == ["backfill", "idle", "resting"]
     assert "3 groups (backfill, idle, resting) without members: nothing is predicted for them" in capture.assumptions
 
 
 def test_groups_whose_members_were_not_captured() -> None:
-    capture = Joined(
-        members=MEMBERS_37_TXT,
-        state=STATE_TXT.replace("backfill", "shop    ").replace("  0\n", "  2\n"),
-        offsets=OFFSETS_TXT.replace("billing", "payment"),
-    )
+    state = STATE_TXT.replace("backfill", "shop    ").replace("  0\n", "  2\n")
+    capture = Joined(members=MEMBERS_37_TXT, state=state, offsets=OFFSETS_TXT.replace("billing", "payment"))
     assert (capture.groups_without_members, capture.unread_groups) == (["backfill"], ["shop"])
     assert "1 group (shop) missing from the output of --members, but --state shows members" in capture.assumptions
     (reject,) = capture.rejects
@@ -570,14 +564,10 @@ def test_a_group_whose_member_lines_are_broken_is_not_without_members() -> None:
 
 @pytest.mark.parametrize("state", ["PreparingRebalance", "CompletingRebalance"])
 def test_groups_in_a_rebalance(state: str) -> None:
-    capture = Joined(
-        members=MEMBERS_37_TXT + "\nWarning: Consumer group 'shop' is rebalancing.\n",
-        state=STATE_TXT.replace("Stable         ", state),
-    )
-    assumed = (
-        "2 groups (billing, shop) in the middle of a rebalance; members and owned partitions may be about to change"
-    )
-    assert assumed in capture.assumptions
+    members = MEMBERS_37_TXT + "\nWarning: Consumer group 'shop' is rebalancing.\n"
+    capture = Joined(members=members, state=STATE_TXT.replace("Stable         ", state))
+    change = "members and owned partitions may be about to change"
+    assert f"2 groups (billing, shop) in the middle of a rebalance; {change}" in capture.assumptions
     assert capture.of_members("group_state") == [state] * 3
 
 
@@ -606,27 +596,15 @@ def test_before_2_3_a_message_names_the_group() -> None:
 def test_before_2_3_nothing_may_name_the_group() -> None:
     capture = Joined(members=MEMBERS_20_TXT)
     assert capture.members == []
-    assert (
-        capture.reasons
-        == [
-            "members: no GROUP column (Kafka before 2.3); "
-            "name the file GROUP.members.txt, GROUP.offsets.txt or GROUP.txt"
-        ]
-        * 3
-    )
+    advice = "name the file GROUP.members.txt, GROUP.offsets.txt or GROUP.txt"
+    assert capture.reasons == [f"members: no GROUP column (Kafka before 2.3); {advice}"] * 3
 
 
 def test_a_file_of_no_known_kind_is_one_reject() -> None:
     capture = Joined(members=MEMBERS_37_TXT, notes__md="\n# Notes\n\nWhat we did.\n")
-    assert capture.rejects == [
-        {
-            "table": "file",
-            "cluster": "blue",
-            "group_id": None,
-            "row": '{"file": "notes.md", "line": 2, "text": "# Notes"}',
-            "reason": "the file is not the output of a supported tool",
-        }
-    ]
+    row = '{"file": "notes.md", "line": 2, "text": "# Notes"}'
+    reject = {"table": "file", "cluster": "blue", "group_id": None, "row": row}
+    assert capture.rejects == [reject | {"reason": "the file is not the output of a supported tool"}]
 
 
 def test_one_file_may_hold_everything() -> None:

@@ -201,30 +201,18 @@ def test_members_without_a_preferred_assignor_have_that_of_most_others(
 def test_topics_and_rejects_of_records_by_hand(read: OffsetsTopic) -> None:
     assert rows(read.topics, "cluster", "topic", "partitions", "topic_id") == [("c1", "orders", 3, ORDERS)]
     rejects = {(row.table, row.group_id, row.reason): json.loads(row.row) for row in read.rejects.collect()}
+    no_name = f"topic id {GONE} has no name; --topics with a topic_id gives it one"
+    cut_off = "subscription: topics: 4 bytes expected at byte 2, 1 are left"
+    first, second, third = (
+        {"partition": 3, "offset": offset, "key": key, "value": value}
+        for offset, key, value in ((1, "000100", ""), (2, "0063", None), (3, None, None))
+    )
     assert rejects == {
-        ("assigned_partitions", "new", f"topic id {GONE} has no name; --topics with a topic_id gives it one"): {
-            "member_id": "m2",
-            "topic_id": GONE,
-            "partitions": [5],
-        },
-        ("members", "broken", "subscription: topics: 4 bytes expected at byte 2, 1 are left"): {
-            "member_id": "a",
-            "client_id": "c",
-            "host": "/h",
-        },
-        ("offsets_topic", None, "offset commit key: group: 2 bytes expected at byte 2, 1 are left"): {
-            "partition": 3,
-            "offset": 1,
-            "key": "000100",
-            "value": "",
-        },
-        ("offsets_topic", None, "record key: type: 99 is unknown at byte 0"): {
-            "partition": 3,
-            "offset": 2,
-            "key": "0063",
-            "value": None,
-        },
-        ("offsets_topic", None, "record key: null"): {"partition": 3, "offset": 3, "key": None, "value": None},
+        ("assigned_partitions", "new", no_name): {"member_id": "m2", "topic_id": GONE, "partitions": [5]},
+        ("members", "broken", cut_off): {"member_id": "a", "client_id": "c", "host": "/h"},
+        ("offsets_topic", None, "offset commit key: group: 2 bytes expected at byte 2, 1 are left"): first,
+        ("offsets_topic", None, "record key: type: 99 is unknown at byte 0"): second,
+        ("offsets_topic", None, "record key: null"): third,
     }
     assert read.rejects.count() == 6
 
