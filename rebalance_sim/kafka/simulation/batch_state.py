@@ -174,9 +174,9 @@ def result_of_condition(result: BatchResult, fleet: SimulatedFleet, condition: i
 def _of_groups(records: Records[Record], first: int, end: int) -> Records[Record]:
     """Return the rows about some groups, of which the first gets number 0."""
     groups = field(records, "group")
-    chosen = records[(groups >= first) & (groups < end)]
-    set_field(chosen, "group", field(chosen, "group") - first)
-    return chosen
+    chosen = cast(Any, records)[(groups >= first) & (groups < end)]
+    chosen["group"] -= first
+    return cast(Records[Record], chosen)
 
 
 class Broker(NamedTuple):

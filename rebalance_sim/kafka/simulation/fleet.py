@@ -1,7 +1,7 @@
 """The arrays of a simulation: groups, their consumers, and the events that happen to them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -114,7 +114,7 @@ def side_by_side(fleets: Sequence[SimulatedFleet], protocols: Sequence[Ints32], 
         parts = [np.append(of, 0)[getattr(fleet, name)] for of, fleet in zip(protocols, fleets, strict=True)]
         return np.concatenate(parts).astype(np.int32)
 
-    consumers, events = joined("of_consumers").view(np.recarray), joined("events").view(np.recarray)
+    consumers, events = (cast(Any, joined(name).view(np.recarray)) for name in ("of_consumers", "events"))
     consumers["preferences"] += np.repeat(lists[:-1], [len(fleet.of_consumers) for fleet in fleets])
     of_lists = np.repeat(lists[:-1], [len(fleet.events) for fleet in fleets])
     events["value"] += np.where(events["kind"] == ScenarioKind.PROTOCOLS, of_lists, 0)
