@@ -22,6 +22,8 @@ from rebalance_sim.engine.groups.name_lists import store_once
 from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings, text_array
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.kafka.assignors.server import uniform
+from rebalance_sim.kafka.assignors.server.specification import specification_order
 from rebalance_sim.kafka.election import Elections, PreferenceLists, elect
 from rebalance_sim.kafka.groups import Groups, TopicArrays
 from rebalance_sim.kafka.runtime.strings import Ints32, java_hashes
@@ -257,7 +259,15 @@ def _assignment(rule: str, cases: Sequence[JsonObject], times: int = 1) -> _Prep
         return [{member_id: _listed(next(given).as_py()) for member_id in of} for of in (ids * times)[:count]]
 
     prepared = read()
-    return _Prepared(len(groups) - 1, lambda: assignor.assign(*prepared, _VERSION), from_bytes, assignments)
+    # Kafka's class is given the map of members, whose order the rule has to find out otherwise.
+    order = specification_order(prepared[0])
+
+    def alone() -> object:
+        if rule == "server-uniform":
+            return uniform.assign_in_order(*prepared, order, _VERSION.server_uniform)
+        return assignor.assign(*prepared, _VERSION)
+
+    return _Prepared(len(groups) - 1, alone, from_bytes, assignments)
 
 
 def _listed(assignment: bytes) -> list[list[str | int]]:

@@ -21,6 +21,7 @@ from rebalance_sim.tables import ADVICE
 _KEYS = ("cluster", "group_id", "strategy")
 _SAVED = ("rebalances", "unowned_ms", "p99_unowned_ms", "max_unowned_ms", "stable_ms", "moved")
 _LAG_SAVED = ("unowned_lag", "delay_ms")
+_OF_SETTING = ("saved", "rebalances", "best", "failing")
 
 
 @dataclass(frozen=True)
@@ -96,29 +97,34 @@ def saved_over_ranges(advice: DataFrame) -> DataFrame:
     ``failing`` (groups), and the smallest and largest saving, ``least`` and ``most``; null if a group has no ranges.
     """
     keys = ("strategy", "setting", "value")
-    as_assumed = advice.groupBy(*keys).agg(
-        F.sum("unowned_ms_saved").alias("saved"),
-        F.sum("rebalances_saved").alias("rebalances"),
-        F.count_if("best").alias("best"),
-        F.count_if("fails").alias("failing"),
-        F.count_if(F.col("at_longest").isNull()).alias("without"),
-    )
+    as_assumed = F.struct(F.lit(None).cast("string").alias("latency"), F.lit(0).cast("long").alias("more"))
     # A group in which a latency has no range saves as much at its end.
-    of_range = F.transform(
-        "at_longest", lambda end: F.struct(end["latency"], end["unowned_ms_saved"] - F.col("unowned_ms_saved"))
+    at_ends = F.transform(
+        F.coalesce("at_longest", F.array()),
+        lambda end: F.struct(end["latency"], (end["unowned_ms_saved"] - F.col("unowned_ms_saved")).alias("more")),
     )
     by_latency = (
-        advice.select(*keys, F.inline(of_range).alias("latency", "more"))
+        advice.select("*", F.inline(F.concat(F.array(as_assumed), at_ends)))
         .groupBy(*keys, "latency")
-        .agg(F.sum("more").alias("more"))
+        .agg(
+            F.sum("unowned_ms_saved").alias("saved"),
+            F.sum("rebalances_saved").alias("rebalances"),
+            F.count_if("best").alias("best"),
+            F.count_if("fails").alias("failing"),
+            F.count_if(F.col("at_longest").isNull()).alias("without"),
+            F.sum("more").alias("more"),
+        )
     )
-    ends = by_latency.groupBy(*keys).agg(F.min("more").alias("least_more"), F.max("more").alias("most_more"))
-    complete = F.col("without") == 0
-    both = as_assumed.join(ends, [*keys], "left")
-    summed = both.withColumns({end: F.col("saved") + F.col(f"{end}_more") for end in ("least", "most")})
+    is_as_assumed = F.col("latency").isNull()
+    summed = by_latency.groupBy(*keys).agg(
+        *(F.max(F.when(is_as_assumed, F.col(name))).alias(name) for name in (*_OF_SETTING, "without")),
+        F.min(F.when(~is_as_assumed, F.col("more"))).alias("least_more"),
+        F.max(F.when(~is_as_assumed, F.col("more"))).alias("most_more"),
+    )
+    complete, least, most = F.col("without") == 0, F.expr("saved + least_more"), F.expr("saved + most_more")
     return summed.select(
         *keys,
-        *("saved", "rebalances", "best", "failing"),
-        F.when(complete, F.least("saved", "least")).alias("least"),
-        F.when(complete, F.greatest("saved", "most")).alias("most"),
+        *_OF_SETTING,
+        F.when(complete, F.least("saved", least)).alias("least"),
+        F.when(complete, F.greatest("saved", most)).alias("most"),
     )

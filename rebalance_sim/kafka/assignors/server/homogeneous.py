@@ -58,7 +58,7 @@ def assign_homogeneous(batch: UniformBatch, members: Ints32, places: int, keeps_
                 _keep_all(batch, m, n, targets)
             quota -= n
         else:
-            _revoke(batch, m, batch.mine[:n].copy(), quota, targets, unassigned)
+            _revoke(batch, m, batch.mine[:n], quota, targets, unassigned)
             quota = 0
         if has_extra and keeps_extra and quota > 0 and len(members) - i > extras:
             # A later member may own an extra partition already. The last members must take the extras that are left.
@@ -164,12 +164,16 @@ def names_order(batch: UniformBatch, m: int) -> tuple[Ints32, int]:
 @kernel
 def _revoke(batch: UniformBatch, m: int, mine: Ints32, quota: int, targets: Targets, unassigned: _Unassigned) -> None:
     """Keep a member's partitions up to its quota; the others become unassigned (``maybeRevokePartitions``)."""
-    owned = batch.owned
+    owned, of_topic = batch.owned, np.empty(len(mine), np.int32)
     for topic in owned_topic_order(batch, m):
-        of_topic = mine[owned.topics[mine] == topic]
-        if len(of_topic) > quota:
-            of_topic = partitions_in_set_order(owned, of_topic)
-        quota = _keep_first(batch, m, of_topic, quota, targets, unassigned)
+        n = 0
+        for k in mine:
+            if owned.topics[k] == topic:
+                of_topic[n] = k
+                n += 1
+        # The order matters only where not all are kept.
+        listed = of_topic[:n] if n <= quota else partitions_in_set_order(owned, of_topic[:n])
+        quota = _keep_first(batch, m, listed, quota, targets, unassigned)
 
 
 @inner_kernel
