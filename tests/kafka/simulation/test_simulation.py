@@ -9,9 +9,12 @@ import pytest
 
 from rebalance_sim.kafka.coordinator.classic.classic_group import Reason, RequestKind, State
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.simulation.batch_state import field
+from rebalance_sim.kafka.simulation.batch_state import BatchResult, field
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
+from rebalance_sim.kafka.simulation.prepared import Conditions, PreparedGroups
+from rebalance_sim.kafka.simulation.run import Run, simulate_to_end
+from rebalance_sim.kafka.simulation.scenario import Overrides, Scenario
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from tests.support.examples import COMPILED
 from tests.support.random_histories import MIGRATING, TOPICS, random_histories, random_settings
@@ -43,7 +46,9 @@ def test_invariants(version: str) -> None:
         assert found == [], settings
 
 
-def results_of(played: Played, group: int) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], dict[str, Any]]:
+def results_of(
+    simulated: BatchResult, group: int
+) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], dict[str, Any]]:
     """Return all results of a group, without its number and without positions in the batch."""
 
     def rows_of(records: Any) -> list[tuple[int, ...]]:
@@ -51,13 +56,13 @@ def results_of(played: Played, group: int) -> tuple[list[tuple[int, ...]], list[
         names = [name for name in rows.dtype.names or () if name != "group"]
         return [tuple(row) for row in rows[rows["group"] == group][names].tolist()]
 
-    timeline = np.array(played.simulated.timeline)
+    timeline = np.array(simulated.timeline)
     of_lists = np.isin(timeline["kind"], (ScenarioKind.SUBSCRIBE, ScenarioKind.PROTOCOLS))
     timeline["partitions"][(timeline["subject"] == Subject.EVENT) & of_lists] = 0
-    progress = np.asarray(played.simulated.progress)[group]
+    progress = np.asarray(simulated.progress)[group]
     in_batch = ("assignments", "rebalance", "decided_row")
     figures = {name: progress[name] for name in progress.dtype.names if name not in in_batch}
-    return rows_of(timeline), rows_of(played.simulated.rebalances), figures
+    return rows_of(timeline), rows_of(simulated.rebalances), figures
 
 
 @pytest.mark.parametrize("version", ["2.3", "4.3", MIGRATING])
@@ -68,10 +73,41 @@ def test_groups_do_not_disturb_each_other(version: str, seed: int) -> None:
     together = played_by(version, histories, settings)
     backwards = played_by(version, histories[::-1], settings)
     for group, history in enumerate(histories):
-        expected = results_of(played_by(version, [history], settings), 0)
-        assert results_of(together, group) == expected
-        assert results_of(backwards, len(histories) - 1 - group) == expected
+        expected = results_of(played_by(version, [history], settings).simulated, 0)
+        assert results_of(together.simulated, group) == expected
+        assert results_of(backwards.simulated, len(histories) - 1 - group) == expected
         assert together.owned(group) == backwards.owned(len(histories) - 1 - group)
+
+
+@pytest.mark.parametrize("version", ["2.3", "4.3", MIGRATING])
+def test_conditions_do_not_disturb_each_other(version: str, seed: int) -> None:
+    """A group has the same results under each condition, whether it is simulated under others beside it or not."""
+    rng = random.Random(f"{version} beside {seed}")
+    settings, histories = random_settings(rng), random_histories(rng, version, 40 if COMPILED else 2)
+    prepared = played_by(version, histories, settings).prepared
+    usual, slower = Scenario("", settings=settings), replace(settings, revoke_ms=700, network_ms=20)
+    longer = replace(settings, group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms + 7000)
+    tried: list[tuple[Scenario, str | None]] = [
+        (usual, None),
+        (replace(usual, consumers=Overrides(static=True)), None),
+        (replace(usual, settings=slower), None),
+        (replace(usual, settings=slower), "sticky"),
+        (replace(usual, settings=longer), None),
+    ]
+    assignors, followed = prepared.conditions.assignors, np.ones(len(histories), np.bool_)
+    runs = [
+        Run(
+            PreparedGroups(prepared.groups, Conditions(scenario, assignors, strategy)),
+            np.arange(len(histories)) + number,
+            followed,
+        )
+        for number, (scenario, strategy) in enumerate(tried)
+    ]
+    for run, beside in zip(runs, simulate_to_end(runs), strict=True):
+        (alone,) = simulate_to_end([run])
+        assert beside.errors == alone.errors
+        for group in range(len(histories)):
+            assert results_of(beside.simulated, group) == results_of(alone.simulated, group)
 
 
 FIGURES_OF_COSTS = (
@@ -94,7 +130,7 @@ def test_a_group_whose_sessions_last_is_the_same_with_longer_ones(version: str, 
     unchanged = (field(usual.simulated.groups, "sessions_expired") == 0) & field(usual.simulated.progress, "rests")
 
     def costs(played: Played, group: int) -> tuple[Any, ...]:
-        timeline, rows, figures = results_of(played, group)
+        timeline, rows, figures = results_of(played.simulated, group)
         return timeline, rows, [figures[name] for name in FIGURES_OF_COSTS]
 
     same = np.array([costs(usual, group) == costs(longest, group) for group in range(len(histories))])
@@ -110,7 +146,8 @@ def test_a_group_without_an_initial_delay_is_the_same_under_another(version: str
     longer = replace(settings, group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms + 7000)
     usual, delayed = (played_by(version, histories, each) for each in (settings, longer))
     never = field(usual.simulated.groups, "initial_delays") == 0
-    same = np.array([results_of(usual, group) == results_of(delayed, group) for group in range(len(histories))])
+    both = (usual.simulated, delayed.simulated)
+    same = np.array([results_of(both[0], group) == results_of(both[1], group) for group in range(len(histories))])
     assert same[never].all()
     assert not COMPILED or (never.any() and not same.all())
 
