@@ -239,7 +239,10 @@ class Simulations:
                 yield name, rows_of(usual, strategy)
         if self.variations:
             found = {each: self._costs(of, strategy) for each, of in zip(of_all_groups, others, strict=True)}
-            varied = [(each, found.get(each) or self._varied(usual, costs, strategy, each)) for each in self.variations]
+            for each in self.variations:
+                if each.changes is not None:
+                    found[each] = self._replayed(each, strategy, usual, costs, each.changes(usual))
+            varied = [(each, found[each]) for each in self.variations]
             chosen = np.ones(len(costs.rows), np.bool_) if self.pays is None else may_pay(costs, varied, self.pays)
             yield ADVICE.name, advice_rows(costs, varied, self._at_longest(batch, strategy, chosen))
 
@@ -261,12 +264,10 @@ class Simulations:
         ends = [part.range_ends(each, self.scenario) for each in ranges]
         return {each: at_longest(ranges, ends, (usual, of), chosen) for each, of in zip(tried, others, strict=True)}
 
-    def _varied(
-        self, usual: SimulationResult, usual_costs: RolloutCosts, strategy: str, variation: Variation
+    def _replayed(
+        self, variation: Variation, strategy: str, usual: SimulationResult, usual_costs: RolloutCosts, changed: Flags
     ) -> RolloutCosts:
-        """Return what the scenario costs under another setting, which is simulated where it can change anything."""
-        assert variation.changes is not None
-        changed = variation.changes(usual)
+        """Return what the scenario costs under another setting, which is simulated for the groups it may change."""
         if not changed.any():
             return usual_costs
         (result,) = self._played(usual.batch.of_groups(changed), [_Play.of(variation, strategy)])
@@ -286,19 +287,20 @@ class Simulations:
         self, batch: SimulationBatch, strategy: str, scenario: Scenario, events: int = NO_LIMIT
     ) -> Iterator[SimulationResult]:
         """Simulate groups; yield the result so far whenever some have processed this many events, and at the end."""
-        run = self._run(batch, _Play(strategy, scenario))
+        run = self._run(batch, _Play(strategy, scenario), self._seeds(batch, self.seed))
         for (simulated,) in simulate_groups([run], events):
             yield SimulationResult(batch, run.prepared, *simulated)
 
     def _played(self, batch: SimulationBatch, plays: Sequence[_Play]) -> list[SimulationResult]:
         """Simulate groups under several conditions side by side, each to the end."""
-        runs = [self._run(batch, play) for play in plays]
+        numbers = [self.seed if play.seed is None else play.seed for play in plays]
+        seeds = {number: self._seeds(batch, number) for number in set(numbers)}
+        runs = [self._run(batch, play, seeds[number]) for play, number in zip(plays, numbers, strict=True)]
         results = simulate_to_end(runs)
         return [SimulationResult(batch, run.prepared, *of) for run, of in zip(runs, results, strict=True)]
 
-    def _run(self, batch: SimulationBatch, play: _Play) -> Run:
+    def _run(self, batch: SimulationBatch, play: _Play, seeds: Ints) -> Run:
         conditions = Conditions(play.scenario, self.resolved, None if play.strategy == ELECTED else play.strategy)
-        seeds = self._seeds(batch, self.seed if play.seed is None else play.seed)
         return Run(PreparedGroups(batch.groups, conditions), seeds, self._followed(batch))
 
     def _seeds(self, batch: SimulationBatch, seed: int) -> Ints:

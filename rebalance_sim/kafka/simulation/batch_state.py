@@ -151,8 +151,7 @@ def result_so_far(state: BatchState, fleet: SimulatedFleet, failures: Ints32, ro
 
 def result_of_condition(result: BatchResult, fleet: SimulatedFleet, condition: int) -> BatchResult:
     """Return the result of the groups under one of the fleet's conditions."""
-    chosen = np.flatnonzero(fleet.conditions == condition)
-    first, end = (int(chosen[0]), int(chosen[-1]) + 1) if len(chosen) else (0, 0)
+    first, end = np.searchsorted(fleet.conditions, [condition, condition + 1]).tolist()
     if end - first == len(fleet.members):
         return result
     events = fleet.scenario[first : end + 1]
