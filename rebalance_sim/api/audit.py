@@ -29,6 +29,7 @@ from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED, OF_LIBRARY
 from rebalance_sim.engine.runs.session_runs import check_tables
 from rebalance_sim.engine.simulation.group_timings import GroupTimings
+from rebalance_sim.engine.simulation.rows import FirstSteps
 from rebalance_sim.engine.simulation.streams_groups import StreamsRollouts
 from rebalance_sim.engine.simulation.variations import Variation, variations
 from rebalance_sim.engine.spark.caching import cached
@@ -396,8 +397,8 @@ class Audit:
             rows += collected(replace(rules, metadata=self._metadata)(members))
         return rows
 
-    def timeline(self, members: DataFrame, setting: tuple[str, str] | None) -> DataFrame:
-        """Simulate the scenario for the members of some groups, step by step.
+    def timeline(self, members: DataFrame, setting: tuple[str, str] | None, first: FirstSteps) -> DataFrame:
+        """Simulate the scenario for the members of some groups, and return the first steps of their timelines.
 
         ``setting`` is a name and value that the audit's advice has; None for the groups' own settings.
         """
@@ -408,7 +409,8 @@ class Audit:
             "kafka_version": self.clusters, "seed": self._seed, "assignors": self._assignors
         }  # fmt: skip
         rules = simulations_of((TIMELINE.name,), scenario, self._metadata, (strategy or ELECTED,), options)
-        return replace(rules, followed=None, timings=self.seen)(members).transform(outcome(TIMELINE.name))
+        rules = replace(rules, followed=None, timings=self.seen, first_steps=first)
+        return rules(members).transform(outcome(TIMELINE.name))
 
     def streams_timeline(self, groups: Collection[str], setting: tuple[str, str] | None) -> DataFrame | None:
         """Simulate the scenario for some streams groups, step by step; None without members of such groups.

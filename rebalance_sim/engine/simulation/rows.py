@@ -1,6 +1,6 @@
 """The results of simulations as rows of the output tables."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -25,7 +25,6 @@ from rebalance_sim.kafka.simulation.storms import Storms, count_storms
 from rebalance_sim.tables import BOUNCES, COSTS, REBALANCES, TIMELINE
 from rebalance_sim.wording import plural, plural_of
 
-_REQUESTS = {int(kind): kind.name for kind in RequestKind}
 _VALUED = (
     ScenarioKind.RESTART,
     ScenarioKind.STALL,
@@ -267,7 +266,7 @@ def rebalance_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
         result.group_columns(groups, strategy)
         | {
             "rebalance": pa.array(numbers + 1),
-            "reason": _reasons(fields["reason"]),
+            "reason": _texts(_REASONS, fields["reason"]),
             "member_id": result.consumer_names(groups, fields["consumer"]),
             "from_ms": pa.array(fields["from_ms"]),
             "protocol": protocols.take(pa.array(in_batch, mask=fields["protocol"] == NONE)),
@@ -279,9 +278,26 @@ def rebalance_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
     )
 
 
-def timeline_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
-    """Return the timelines of the groups that have one, by group and order."""
+@dataclass(frozen=True)
+class FirstSteps:
+    """The first steps of each timeline that are of some kinds."""
+
+    kinds: Collection[str]
+    count: int
+
+    def of(self, fields: Mapping[str, Ints]) -> Ints:
+        """Return the places of these steps among those of timelines, which are sorted by group."""
+        wanted = np.flatnonzero(np.isin(fields["subject"], [Subject[kind] for kind in self.kinds]))
+        groups = fields["group"][wanted]
+        return wanted[np.arange(len(wanted)) - np.searchsorted(groups, groups) < self.count]
+
+
+def timeline_rows(result: SimulationResult, strategy: str, first: FirstSteps | None = None) -> pa.StructArray:
+    """Return the timelines of the groups that have one, by group and order, or only their first steps."""
     fields, numbers = _by_group(result.simulated.timeline)
+    if first is not None:
+        chosen = first.of(fields)
+        fields, numbers = {name: values[chosen] for name, values in fields.items()}, numbers[chosen]
     groups, subjects, values = fields["group"], fields["subject"], fields["partitions"]
     counted = np.isin(subjects, (Subject.REVOKED, Subject.LOST, Subject.ASSIGNED))
     valued = (subjects == Subject.EVENT) & np.isin(fields["kind"], _VALUED)
@@ -293,10 +309,10 @@ def timeline_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
         | {
             "number": pa.array(numbers),
             "at_ms": pa.array(fields["at_ms"]),
-            "kind": _names(Subject, subjects),
+            "kind": _texts(_names(Subject), subjects),
             "member_id": result.consumer_names(groups, fields["consumer"]),
             "detail": _details(subjects, fields["kind"]),
-            "error": _names(Errors, errors, errors == Errors.NONE),
+            "error": _texts(_names(Errors), errors, errors == Errors.NONE),
             "generation": pa.array(fields["generation"]),
             "state": _states(fields["state"], fields["modern"]),
             "partitions": pa.array(values, mask=~counted),
@@ -316,16 +332,11 @@ def _details(subjects: Ints, kinds: Ints) -> pa.Array:
     """Return the event, request or reason of each row."""
     names = {
         Subject.EVENT: {int(kind): name for name, kind in EVENT_KINDS.items()},
-        Subject.REQUEST: _REQUESTS,
-        Subject.ANSWER: _REQUESTS,
+        Subject.REQUEST: _names(RequestKind),
+        Subject.ANSWER: _names(RequestKind),
         Subject.STATE: _REASONS,
     }
-    details = [names.get(Subject(subject), {}).get(kind) for subject, kind in zip(subjects, kinds, strict=True)]
-    return pa.array(details, pa.string())
-
-
-def _reasons(reasons: Ints) -> pa.Array:
-    return pa.array([_REASONS.get(reason) for reason in reasons.tolist()], pa.string())
+    return pc.coalesce(*(_texts(of, kinds, subjects != subject) for subject, of in names.items()))
 
 
 def _states(states: Ints, modern: Ints) -> pa.Array:
@@ -338,7 +349,11 @@ def _states(states: Ints, modern: Ints) -> pa.Array:
     return pa.array(names).take(pa.array(states + len(State) * modern))
 
 
-def _names(of: type[IntEnum], numbers: Ints, none: np.ndarray | None = None) -> pa.Array:
-    known = {int(member): member.name for member in of}
-    values = pa.array(list(known))
-    return pa.array(list(known.values())).take(pc.index_in(pa.array(numbers, mask=none), values))
+def _names(of: type[IntEnum]) -> dict[int, str]:
+    return {int(member): member.name for member in of}
+
+
+def _texts(texts: Mapping[int, str], numbers: Ints, none: np.ndarray | None = None) -> pa.Array:
+    """Return the text of each number; null where there is none."""
+    found = pc.index_in(pa.array(numbers, mask=none), pa.array(list(texts), pa.from_numpy_dtype(numbers.dtype)))
+    return pa.array(list(texts.values())).take(found)

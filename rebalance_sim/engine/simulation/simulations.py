@@ -27,7 +27,14 @@ from rebalance_sim.engine.simulation.latency_ranges import Downtime, at_longest
 from rebalance_sim.engine.simulation.migrations import migrating
 from rebalance_sim.engine.simulation.partition_rows import owned_partition_rows, partition_cost_rows
 from rebalance_sim.engine.simulation.pays import Pays
-from rebalance_sim.engine.simulation.rows import SimulationResult, bounce_rows, cost_rows, rebalance_rows, timeline_rows
+from rebalance_sim.engine.simulation.rows import (
+    FirstSteps,
+    SimulationResult,
+    bounce_rows,
+    cost_rows,
+    rebalance_rows,
+    timeline_rows,
+)
 from rebalance_sim.engine.simulation.share_groups import SimulatedShareGroups
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
 from rebalance_sim.engine.simulation.variations import Variation
@@ -64,11 +71,10 @@ from rebalance_sim.tables import (
 _ROWS = {
     BOUNCES.name: bounce_rows,
     REBALANCES.name: rebalance_rows,
-    TIMELINE.name: timeline_rows,
     OWNED_PARTITIONS.name: owned_partition_rows,
     PARTITION_COSTS.name: partition_cost_rows,
 }
-"""Functions that return the rows of each table of the scenario alone but costs."""
+"""Functions that return the rows of each table of the scenario alone but costs and timelines."""
 _SHARE_GROUPS = "share groups (KIP-932) are not followed event by event"
 _MEMBERS_AT_A_TIME = 8_000
 """Members of groups that are simulated side by side: enough to call each assignor for many, few enough for caches."""
@@ -118,6 +124,8 @@ class Simulations:
     """The user's own assignors: strategies may name them and groups may elect them."""
     timings: GroupTimings | None = None
     """What the past of groups shows, in place of what the scenario assumes."""
+    first_steps: FirstSteps | None = None
+    """The only steps of timelines of groups of consumers that are wanted; None: all."""
 
     @property
     def columns(self) -> list[str]:
@@ -237,6 +245,8 @@ class Simulations:
         for name, rows_of in _ROWS.items():
             if name in self.outputs:
                 yield name, rows_of(usual, strategy)
+        if TIMELINE.name in self.outputs:
+            yield TIMELINE.name, timeline_rows(usual, strategy, self.first_steps)
         if self.variations:
             found = {each: self._costs(of, strategy) for each, of in zip(of_all_groups, others, strict=True)}
             for each in self.variations:

@@ -11,6 +11,7 @@ from rebalance_sim.engine.audit.changes import as_kafka_names_them, change_of, m
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.rollouts import KINDS
 from rebalance_sim.engine.audit.turning_points import about
+from rebalance_sim.engine.simulation.rows import FirstSteps
 from rebalance_sim.engine.simulation.streams_groups import WITHOUT_DELAY
 from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.spark.driver_rows import where_in
@@ -163,8 +164,7 @@ def _played(rules: Audit, drawn: Mapping[GroupKey, Sequence[Row]]) -> dict[tuple
     for setting, names in groups.items():
         for steps in _timelines(rules, where_in(members, "group_id", names), names, setting):
             for row in where_in(steps, "kind", STEPS).select(*_OF_STEPS).collect():
-                if row["number"] < 100 * SHOWN_STEPS:
-                    found[(row["cluster"], row["group_id"]), setting].append(row)
+                found[(row["cluster"], row["group_id"]), setting].append(row)
     return {key: sorted(rows, key=lambda row: row["number"])[:SHOWN_STEPS] for key, rows in found.items()}
 
 
@@ -173,7 +173,7 @@ def _timelines(
 ) -> Iterator[DataFrame]:
     """Yield the steps of groups of consumers and share groups, and those of streams groups."""
     if setting != WITHOUT_DELAY:
-        yield rules.timeline(members, setting)
+        yield rules.timeline(members, setting, FirstSteps(STEPS, SHOWN_STEPS))
     if setting in (None, WITHOUT_DELAY):
         of_streams = rules.streams_timeline(groups, setting)
         if of_streams is not None:
