@@ -77,18 +77,17 @@ def _word(words: tuple[int, int, int, int], k: int) -> int:
         return words[0]
     if k == 1:
         return words[1]
-    return words[2] if k == 2 else words[3]
+    if k == 2:
+        return words[2]
+    return words[3] if k == 3 else 0
 
 
 @inner_kernel
 def _sextet(words: tuple[int, int, int, int], k: int) -> int:
-    """Return six bits; the last ones are padded with zeros."""
-    bits = 0
-    for bit in range(6 * k, 6 * k + 6):
-        bits <<= 1
-        if bit < 128:
-            bits |= (_word(words, bit >> 5) >> (31 - (bit & 31))) & 1
-    return bits
+    """Return six bits, which may be in two words; the last ones are padded with zeros."""
+    bit = 6 * k
+    pair = _word(words, bit >> 5) << _BITS | _word(words, (bit >> 5) + 1)
+    return (pair >> (58 - (bit & 31))) & 63
 
 
 @inner_kernel
