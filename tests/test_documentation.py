@@ -31,8 +31,9 @@ from rebalance_sim.releases import (
     StreamsGroupRules,
     kafka_version,
 )
-from rebalance_sim.sources.scenarios import KEYS, ScenarioFile, scenario_names
+from rebalance_sim.sources.scenarios import KEYS, ScenarioFile
 from rebalance_sim.sources.yaml_checks import checked
+from rebalance_sim.sources.yaml_files import shipped_names
 from rebalance_sim.tables import INPUTS, OUTPUTS, Table
 
 ROOT = Path(__file__).parents[1]
@@ -159,7 +160,7 @@ def table_under(text: str, head: str) -> list[list[str]]:
 
 def test_simulate_page_lists_all_scenarios_events_and_settings() -> None:
     text = SIMULATE_PAGE.read_text()
-    assert sorted(row[0] for row in table_under(text, "scenario")) == scenario_names()
+    assert sorted(row[0] for row in table_under(text, "scenario")) == shipped_names("scenarios")
 
     turns = "members, every_ms, times, again_after_ms"
     events = {row[0]: row[1].replace("*turns*", turns).replace("**", "") for row in table_under(text, "event")}

@@ -9,7 +9,8 @@ from typing import cast
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.console import Cells, Line, Table
+from rebalance_sim.commands.console import Cells, Line, Table, shown_seconds
+from rebalance_sim.commands.named_groups import of_group
 from rebalance_sim.wording import plural
 
 SHOWN = 10
@@ -36,7 +37,7 @@ def summarise_costs(costs: DataFrame, rebalances: DataFrame, shown: Sequence[Row
     assert total is not None
     lines: list[Line] = [
         f"{plural(total['clusters'], 'Connect cluster')}, {plural(total['rebalances'] or 0, 'rebalance')}, "
-        f"{_seconds(total['downtime_ms'] or 0)} of downtime over all connectors and tasks"
+        f"{shown_seconds(total['downtime_ms'] or 0)} of downtime over all connectors and tasks"
     ]
     if total["unstable"]:
         lines.append(
@@ -51,8 +52,8 @@ def summarise_costs(costs: DataFrame, rebalances: DataFrame, shown: Sequence[Row
     cells: Cells = {
         "group": "group_id",
         "most tasks of a worker": _most_tasks,
-        "longest downtime": lambda row: _seconds(row["longest_downtime_ms"]),
-        "stable at": lambda row: _seconds(row["stable_ms"]),
+        "longest downtime": lambda row: shown_seconds(row["longest_downtime_ms"]),
+        "stable at": lambda row: shown_seconds(row["stable_ms"]),
     }
     lines += [Table.of_rows(header, shown, cells)] if shown else []
     return [*lines, *(_rebalances_of(rebalances, shown[0]) if shown else [])]
@@ -63,18 +64,14 @@ def _most_tasks(costs: Row) -> str:
     return f"{after}" if before == after else f"{before} -> {after}"
 
 
-def _of_cluster(rows: DataFrame, shown: Row) -> DataFrame:
-    return rows.where((F.col("cluster") == shown["cluster"]) & (F.col("group_id") == shown["group_id"]))
-
-
 def _rebalances_of(rebalances: DataFrame, shown: Row) -> list[Line]:
-    rows = _of_cluster(rebalances, shown).orderBy("rebalance").limit(SHOWN).collect()
+    rows = of_group(rebalances, shown).orderBy("rebalance").limit(SHOWN).collect()
     if not rows:
         return []
     header = ("at", "reason", "leader", "workers", "started", "stopped", "unassigned", "next rebalance in")
     cells: Cells = {
-        "at": lambda row: _seconds(row["at_ms"]),
-        "next rebalance in": lambda row: _seconds(row["delay_ms"]) if row["delay_ms"] else None,
+        "at": lambda row: shown_seconds(row["at_ms"]),
+        "next rebalance in": lambda row: shown_seconds(row["delay_ms"]) if row["delay_ms"] else None,
     }
     return [f"rebalances of {shown['group_id']}", Table.of_rows(header, rows, cells)]
 
@@ -84,7 +81,7 @@ def summarise_assignments(assignments: DataFrame, shown: Sequence[Row]) -> list[
     if not shown:
         return []
     rows = (
-        _of_cluster(assignments, shown[0])
+        of_group(assignments, shown[0])
         .groupBy("worker")
         .agg(
             F.array_sort(F.collect_list(F.when(F.col("task").isNull(), F.col("connector")))).alias("connectors"),
@@ -104,13 +101,13 @@ def summarise_assignments(assignments: DataFrame, shown: Sequence[Row]) -> list[
 
 def summarise_mirror_tasks(tasks: DataFrame, assignments: DataFrame, shown: Sequence[Row]) -> list[Line]:
     """Return how connectors of MirrorMaker 2 divide what they replicate, for the first shown cluster that has some."""
-    first = next((row for row in shown if not _of_cluster(tasks, row).isEmpty()), None)
+    first = next((row for row in shown if not of_group(tasks, row).isEmpty()), None)
     if first is None:
         return ["no connector of MirrorMaker 2 has a configuration that is known"]
-    running = _of_cluster(assignments, first).groupBy("connector").agg(F.count("task").alias("tasks")).collect()
+    running = of_group(assignments, first).groupBy("connector").agg(F.count("task").alias("tasks")).collect()
     named = F.struct("topic", "partition", "consumer_group")
     by_task = (
-        _of_cluster(tasks, first)
+        of_group(tasks, first)
         .groupBy("connector", "tasks_max", "task", "worker", "error")
         .agg(
             F.count("certain").alias("items"),
@@ -218,16 +215,14 @@ def summarise_delays(advice: DataFrame) -> list[Line]:
     header = ("scheduled.rebalance.max.delay.ms", "downtime", "longest", "starts", "unassigned", "best for")
     cells: Cells = {
         "scheduled.rebalance.max.delay.ms": "max_delay_ms",
-        "downtime": lambda row: _seconds(row["downtime_ms"]),
-        "longest": lambda row: _seconds(row["longest_downtime_ms"]),
+        "downtime": lambda row: shown_seconds(row["downtime_ms"]),
+        "longest": lambda row: shown_seconds(row["longest_downtime_ms"]),
         "starts": "started",
         "best for": "best",
     }
-    saved = f"the best delay of each cluster saves {_seconds(better['ms'] or 0)} in {plural(better['n'], 'cluster')}"
+    saved = (
+        f"the best delay of each cluster saves {shown_seconds(better['ms'] or 0)} in {plural(better['n'], 'cluster')}"
+    )
     if better["start_ms"] is not None:
-        saved += f", if a connector or task starts within {_seconds(better['start_ms'])}"
+        saved += f", if a connector or task starts within {shown_seconds(better['start_ms'])}"
     return [Table.of_rows(header, rows, cells), saved if better["n"] else "no other delay is better"]
-
-
-def _seconds(milliseconds: int) -> str:
-    return f"{milliseconds / 1000:,.1f} s"

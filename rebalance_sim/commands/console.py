@@ -85,6 +85,15 @@ def one_line(text: object) -> str:
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
 
 
+def shown_seconds(milliseconds: float) -> str:
+    """Format milliseconds as seconds.
+
+    >>> shown_seconds(1234567)
+    '1,234.6 s'
+    """
+    return f"{milliseconds / 1000:,.1f} s"
+
+
 def shown_number(number: float | None) -> str:
     """Return a number with separators, and ``-`` for one that is unknown.
 

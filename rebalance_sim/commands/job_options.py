@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace, _ActionsContainer
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rebalance_sim.commands.configuration import CONFIG
 from rebalance_sim.commands.options import items
@@ -53,76 +53,55 @@ class OptionGroups(NamedTuple):
         return cls(*(parser.add_argument_group(name.capitalize()) for name in cls._fields))
 
 
-def _add_texts(group: _ActionsContainer, helps: Mapping[str, str]) -> None:
-    """Add options with texts, which are empty by default. Keys are an option and its metavar: ``--topics PATH``."""
+def _add(group: _ActionsContainer, helps: Mapping[str, str], default: Any = "", **settings: Any) -> None:
+    """Add options that have the same settings. Keys are an option and its metavar: ``--topics PATH``."""
     for usage, text in helps.items():
         option, metavar = usage.split()
-        group.add_argument(option, default="", metavar=metavar, help=text)
+        group.add_argument(option, default=default, metavar=metavar, help=text, **settings)
 
 
 def _add_numbers(group: _ActionsContainer, defaults_and_helps: Mapping[str, tuple[int | None, str]]) -> None:
-    """Add options with whole numbers, by keys as for ``_add_texts``. A help without a default has it in its words."""
+    """Add options with whole numbers, by keys as for ``_add``. A help without a default has it in its words."""
     for usage, (default, text) in defaults_and_helps.items():
-        option, metavar = usage.split()
         shown = text if default is None else f"{text} (default: {default})"
-        group.add_argument(option, type=int, default=default, metavar=metavar, help=shown)
+        _add(group, {usage: shown}, default, type=int)
 
 
 def _sources(groups: OptionGroups, source: _ActionsContainer) -> None:
     """Add the sources of a fleet, of which one can be given, and what they need."""
-    source.add_argument(
-        "--synthetic",
-        metavar="FLEET",
-        help=f"generate a synthetic fleet: one of {', '.join(shipped_names('fleets'))}, or a YAML file like those in "
-        "conf/fleets",
-    )
-    source.add_argument("--kafka-tools", metavar="DIR", help="read the saved output of Kafka's command-line tools")
-    source.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="read a live cluster")
-    source.add_argument(
-        "--offsets-topic",
-        metavar="WHERE",
-        help="read __consumer_offsets from a dump (Parquet with key, value, partition and offset, or the output of the "
-        f"console consumer) or from brokers, kafka:HOST:PORT,... ({_NEEDS_PACKAGE})",
-    )
+    sources = {
+        "--synthetic FLEET": f"generate a synthetic fleet: one of {', '.join(shipped_names('fleets'))}, or a YAML file "
+        "like those in conf/fleets",
+        "--kafka-tools DIR": "read the saved output of Kafka's command-line tools",
+        "--bootstrap-servers HOST:PORT,...": "read a live cluster",
+        "--offsets-topic WHERE": "read __consumer_offsets from a dump (Parquet with key, value, partition and offset, "
+        f"or the output of the console consumer) or from brokers, kafka:HOST:PORT,... ({_NEEDS_PACKAGE})",
+    }
+    _add(source, sources, default=None)
     _add_numbers(groups.input, {"--groups N": (1000, "number of groups of a synthetic fleet")})
     _of_real_cluster(groups)
 
 
 def _of_real_cluster(groups: OptionGroups) -> None:
     """Add what says more about a cluster and how to read it."""
-    add = groups.input.add_argument
     _cluster(groups)
-    add(
-        "--protocols",
-        metavar="NAME,...",
-        help="candidate protocols of members of a real cluster whose own are unknown (default: the elected protocol)",
-    )
+    protocols = "candidate protocols of members of a real cluster whose own are unknown (default: the elected protocol)"
+    _add(groups.input, {"--protocols NAME,...": protocols}, default=None)
     clients = "what you know of the clients of a real cluster, by group and client id: a YAML file like "
-    _add_texts(groups.input, {"--clients FILE": f"{clients}docs/examples/clients.yaml"})
-    add(
-        "--command-config",
-        metavar="FILE",
-        help="client properties file for the brokers, as for Kafka's tools; with --bootstrap-servers also librdkafka's "
-        "properties",
-    )
+    _add(groups.input, {"--clients FILE": f"{clients}docs/examples/clients.yaml"})
+    _command_config(groups, "; with --bootstrap-servers also librdkafka's properties")
 
 
 def _fleet(groups: OptionGroups) -> None:
     _sources(groups, groups.input.add_mutually_exclusive_group(required=True))
-    add = groups.input.add_argument
-    add("--seed", type=int, default=0, help="random seed of a synthetic fleet (default: 0)")
-    add(
-        "--records-from",
-        metavar="TOPIC,...",
-        help=f"also read the records of these topics of a live cluster ({_NEEDS_PACKAGE}, which is fetched "
-        "automatically except under spark-submit)",
-    )
-    add(
-        "--topics",
-        metavar="PATH",
-        help="with --offsets-topic: topics table whose topic_id resolves the topics of consumer-protocol groups; its "
-        "format follows from its name or first bytes",
-    )
+    groups.input.add_argument("--seed", type=int, default=0, help="random seed of a synthetic fleet (default: 0)")
+    texts = {
+        "--records-from TOPIC,...": f"also read the records of these topics of a live cluster ({_NEEDS_PACKAGE}, which "
+        "is fetched automatically except under spark-submit)",
+        "--topics PATH": "with --offsets-topic: topics table whose topic_id resolves the topics of consumer-protocol "
+        "groups; its format follows from its name or first bytes",
+    }
+    _add(groups.input, texts, default=None)
     _output(groups)
 
 
@@ -135,28 +114,26 @@ def _elect(groups: OptionGroups) -> None:
 def _assign(groups: OptionGroups) -> None:
     _tables(groups, "topics", "members")
     _offsets(groups, "adds the lag of every member and the balance of lag in every group")
-    groups.rules.add_argument(
-        "--strategy",
-        default=STRATEGY,
-        metavar="NAME,...",
-        help=f"{STRATEGY} (default: the protocol that each group elects), {ALL} (every assignor of the Kafka version), "
-        f"or some of: {', '.join(_ASSIGNORS)}, MODULE:CLASS (an assignor of your own). Several strategies are "
-        "compared with each other and with the optimum",
+    about = (
+        f"{STRATEGY} (default: the protocol that each group elects), {ALL} (every assignor of the Kafka version), or "
+        f"some of: {', '.join(_ASSIGNORS)}, MODULE:CLASS (an assignor of your own). Several strategies are compared "
+        "with each other and with the optimum"
     )
+    _strategy(groups, about)
     _assignors(groups)
     _election(groups)
     _output(groups)
 
 
 def _partition(groups: OptionGroups) -> None:
-    groups.input.add_argument("--topics", required=True, metavar="PATH", help="topics table")
+    _add(groups.input, {"--topics PATH": "topics table"}, default=None, required=True)
     source = groups.input.add_mutually_exclusive_group(required=True)
     texts = {
         "--records PATH": "records table",
         "--keys PATH": "keys instead of records: a text file (.txt) with one key per line, or a table with a column "
         "`key`; each key is placed in every topic, or in that of its column `topic`",
     }
-    _add_texts(source, texts)
+    _add(source, texts)
     _format(groups)
     _seed(groups)
     client = {
@@ -164,7 +141,7 @@ def _partition(groups: OptionGroups) -> None:
         "TOPIC=NAME,... those of a topic by the rules of one (default: by the client in each record's column `client`, "
         f"{CLIENT} if there is none); allowed: {', '.join(CLIENTS)}"
     }
-    _add_texts(groups.rules, client)
+    _add(groups.rules, client)
     groups.rules.add_argument(
         "--heaviest-keys",
         choices=["sketch", EXACT],
@@ -178,7 +155,7 @@ def _partition(groups: OptionGroups) -> None:
         "of another topics table; topics missing from that table keep their partitions",
         f"{COMPARE} NAME,...": "report for each two of these clients how many keys they place in the same partition",
     }
-    _add_texts(groups.rules, what_ifs)
+    _add(groups.rules, what_ifs)
     _output(groups)
 
 
@@ -194,12 +171,8 @@ def _producers(rules: _ActionsContainer) -> None:
         "--linger-ms MS": (None, "linger.ms (default: that of Java clients of --kafka-version)"),
     }
     _add_numbers(rules, numbers)
-    rules.add_argument(
-        "--kafka-version",
-        default=NEWEST,
-        metavar="VERSION",
-        help=f"Kafka release whose default linger.ms applies (default: {NEWEST})",
-    )
+    release = f"Kafka release whose default linger.ms applies (default: {NEWEST})"
+    _add(rules, {"--kafka-version VERSION": release}, default=NEWEST)
     rules.add_argument(
         "--not-adaptive",
         action="store_true",
@@ -215,24 +188,22 @@ def _simulate(groups: OptionGroups) -> None:
         + ", ".join(shipped_names("scenarios")),
         "--events PATH": "events table: further events of single groups",
     }
-    _add_texts(groups.input, texts)
+    _add(groups.input, texts)
     _timings(groups)
     _streams_tables(
         groups, "adds streams groups, which are simulated process by process", "subtopologies of these groups"
     )
-    add = groups.rules.add_argument
-    add(
-        "--strategy",
-        default=STRATEGY,
-        metavar="NAME,...",
-        help=f"the assignors that all consumers offer: {STRATEGY} (the default: each consumer's own list), {ALL} of "
-        "the Kafka version, names of Kafka's assignors, or MODULE:CLASS (an assignor of your own)",
+    about = (
+        f"the assignors that all consumers offer: {STRATEGY} (the default: each consumer's own list), {ALL} of the "
+        "Kafka version, names of Kafka's assignors, or MODULE:CLASS (an assignor of your own)"
     )
+    _strategy(groups, about)
     _assignors(groups)
     _settings(groups)
     _timeline(groups, "groups whose timeline is recorded")
-    _add_texts(groups.output, {"--follow GROUP": "a group whose timeline is recorded and printed as a log"})
-    add("--advice", action="store_true", help="simulate other settings and report what they would save")
+    _add(groups.output, {"--follow GROUP": "a group whose timeline is recorded and printed as a log"})
+    about = "simulate other settings and report what they would save"
+    groups.rules.add_argument("--advice", action="store_true", help=about)
     storms = {
         "--storm-rebalances N": (STORM_REBALANCES, "rebalances within the window that make a storm"),
         "--storm-window-ms MS": (STORM_WINDOW_MS, "window of a storm"),
@@ -243,19 +214,18 @@ def _simulate(groups: OptionGroups) -> None:
 
 
 def _timeline(groups: OptionGroups, which: str) -> None:
-    groups.output.add_argument(
-        "--timeline", default=NONE, metavar="GROUP,...", help=f"{which}: their ids, {ALL} or {NONE} (the default)"
-    )
+    about = f"{which}: their ids, {ALL} or {NONE} (the default)"
+    _add(groups.output, {"--timeline GROUP,...": about}, default=NONE)
 
 
 def _settings(groups: OptionGroups) -> None:
     about = "assumptions about brokers, network and applications, e.g. network_ms=5; overrides the scenario"
-    _add_texts(groups.rules, {"--settings NAME=VALUE,...": about})
+    _add(groups.rules, {"--settings NAME=VALUE,...": about})
 
 
 def _timings(groups: OptionGroups) -> None:
     about = "timings table written by history: its times replace the assumed ones of each group"
-    _add_texts(groups.input, {"--timings PATH": about})
+    _add(groups.input, {"--timings PATH": about})
 
 
 def _audit(groups: OptionGroups) -> None:
@@ -264,12 +234,10 @@ def _audit(groups: OptionGroups) -> None:
         "--fleet DIR": "folder that fleet wrote: its topics, members, offsets, listed groups, clusters, records, and "
         "those about the tasks of Kafka Connect and Kafka Streams"
     }
-    _add_texts(source, fleet)
+    _add(source, fleet)
     _sources(groups, source)
-    add = groups.input.add_argument
-    _add_texts(
-        groups.input, {f"--{table} PATH": f"{table} table, instead of the fleet's" for table in ("topics", "members")}
-    )
+    instead = {f"--{table} PATH": f"{table} table, instead of the fleet's" for table in ("topics", "members")}
+    _add(groups.input, instead)
     _format(groups)
     _offsets(groups, "adds findings about lag and about groups without members")
     tables = {
@@ -278,7 +246,7 @@ def _audit(groups: OptionGroups) -> None:
         "--workers PATH": "workers table: adds findings about the connectors and tasks of Kafka Connect clusters",
         "--connectors PATH": "connectors table (default: the connectors that run)",
     }
-    _add_texts(groups.input, tables)
+    _add(groups.input, tables)
     _streams_tables(
         groups,
         "adds findings about the tasks of Kafka Streams",
@@ -290,26 +258,18 @@ def _audit(groups: OptionGroups) -> None:
         f"{PARTITIONS_AFTER} PATH": "topics table with the partitions that topics are to have: adds findings about "
         "keys that move (needs records)",
     }
-    _add_texts(groups.input, about_keys)
-    add(
-        "--scenario",
-        default=SCENARIO,
-        metavar="NAME|FILE",
-        help="the rollout that is simulated: a YAML file, or a scenario that simulate has, such as deployment "
-        f"(default: {SCENARIO})",
-    )
+    _add(groups.input, about_keys)
+    rollout = "the rollout that is simulated: a YAML file, or a scenario that simulate has, such as deployment "
+    _add(groups.input, {"--scenario NAME|FILE": f"{rollout}(default: {SCENARIO})"}, default=SCENARIO)
     _timings(groups)
     _settings(groups)
     _assignors(groups)
-    _add_texts(groups.rules, {"--thresholds FILE": "YAML file with the thresholds of findings, like conf/audit.yaml"})
-    groups.output.add_argument(
-        f"--max-{REJECTED_SHARE}",
-        type=float,
-        default=MOST_REJECTED,
-        metavar="SHARE",
-        help="exit with code 4, after everything is written, if more of an input's rows are rejected, or if a group "
-        f"could not be read at all; 0 to 1, where 1 accepts everything (default: {MOST_REJECTED})",
+    _add(groups.rules, {"--thresholds FILE": "YAML file with the thresholds of findings, like conf/audit.yaml"})
+    rejected = (
+        "exit with code 4, after everything is written, if more of an input's rows are rejected, or if a group could "
+        f"not be read at all; 0 to 1, where 1 accepts everything (default: {MOST_REJECTED})"
     )
+    _add(groups.output, {f"--max-{REJECTED_SHARE} SHARE": rejected}, default=MOST_REJECTED, type=float)
     earlier = {
         "--previous DIR": "folder of an earlier audit: report what has changed since. Of a pattern such as "
         "'out/*/audit', the last finished audit by name, before --out if that matches too; without one, nothing is "
@@ -317,7 +277,7 @@ def _audit(groups: OptionGroups) -> None:
         "--history DIR": "output folder of history: show why groups rebalanced repeatedly, what would have prevented "
         "that, when the fleet rebalanced, and how often predictions would have been right",
     }
-    _add_texts(groups.input, earlier)
+    _add(groups.input, earlier)
     groups.output.add_argument(
         f"--{FAIL_ON_NEW}",
         choices=list(FINDING_CHECKS),
@@ -330,18 +290,16 @@ def _audit(groups: OptionGroups) -> None:
 
 
 def _history(groups: OptionGroups) -> None:
-    groups.input.add_argument(
-        "--offsets-topic",
-        required=True,
-        metavar="WHERE,...",
-        help="read __consumer_offsets from dumps as for fleet; several, such as those of different days, are merged by "
-        f"offset. Brokers, kafka:HOST:PORT,..., come last ({_NEEDS_PACKAGE})",
+    dumps = (
+        "read __consumer_offsets from dumps as for fleet; several, such as those of different days, are merged by "
+        f"offset. Brokers, kafka:HOST:PORT,..., come last ({_NEEDS_PACKAGE})"
     )
+    _add(groups.input, {"--offsets-topic WHERE,...": dumps}, default=None, required=True)
     keep = {
         "--keep FOLDER": "copy the brokers' new records to Parquet files in this folder, and read all that it has: the "
         "copy grows with each run, and outlives the topic's compaction"
     }
-    _add_texts(groups.input, keep)
+    _add(groups.input, keep)
     _of_real_cluster(groups)
     texts = {
         "--topics PATH": "topics table of today: names the topics of consumer-protocol groups by topic_id, and has the "
@@ -352,7 +310,7 @@ def _history(groups: OptionGroups) -> None:
         "--since TIME": "leave out earlier generations; a date or time in UTC, ISO 8601",
         "--until TIME": "leave out later generations; a date or time in UTC, ISO 8601",
     }
-    _add_texts(groups.input, texts)
+    _add(groups.input, texts)
     _format(groups)
     _assignors(groups)
     _brokers(groups)
@@ -368,7 +326,7 @@ def _connect(groups: OptionGroups) -> None:
         "--rest-output FILE": "read workers and connectors from the saved output of GET "
         "/connectors?expand=info&expand=status",
     }
-    _add_texts(source, sources)
+    _add(source, sources)
     texts = {
         "--connectors PATH": "connectors table (default: the connectors that run)",
         "--config-topic GROUP=WHERE,...": "read the connectors of a group from its config topic: what "
@@ -379,14 +337,10 @@ def _connect(groups: OptionGroups) -> None:
         "--source-offsets PATH": "offsets table of these clusters: adds the consumer groups of each task of connectors "
         "for checkpoints",
     }
-    _add_texts(groups.input, texts)
+    _add(groups.input, texts)
     _cluster(groups)
-    groups.input.add_argument(
-        "--group",
-        default="connect",
-        metavar="GROUP",
-        help="group.id of the workers in the output of the REST API, which does not have it (default: connect)",
-    )
+    group = "group.id of the workers in the output of the REST API, which does not have it (default: connect)"
+    _add(groups.input, {"--group GROUP": group}, default="connect")
     _command_config(groups)
     _format(groups)
     _seed(groups)
@@ -394,37 +348,31 @@ def _connect(groups: OptionGroups) -> None:
         "--scenario NAME|FILE": "the scenario to play in every Connect cluster: a YAML file, or one of conf/scenarios, "
         f"such as {SCENARIO} (default: a rebalance now, and those that follow from it)"
     }
-    _add_texts(groups.input, scenario)
-    groups.rules.add_argument(
-        "--advice",
-        action="store_true",
-        help="play it with other values of scheduled.rebalance.max.delay.ms, too, and report what they would save",
-    )
+    _add(groups.input, scenario)
+    about = "play it with other values of scheduled.rebalance.max.delay.ms, too, and report what they would save"
+    groups.rules.add_argument("--advice", action="store_true", help=about)
     _settings(groups)
     _brokers(groups)
     _output(groups)
 
 
 def _cluster(groups: OptionGroups) -> None:
-    groups.input.add_argument(
-        "--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})"
-    )
+    _add(groups.input, {"--cluster NAME": f"cluster name of the rows read (default: {CLUSTER})"}, default=CLUSTER)
 
 
-def _command_config(groups: OptionGroups) -> None:
-    groups.input.add_argument(
-        "--command-config", metavar="FILE", help="client properties file for the brokers, as for Kafka's tools"
-    )
+def _command_config(groups: OptionGroups, more: str = "") -> None:
+    about = f"client properties file for the brokers, as for Kafka's tools{more}"
+    _add(groups.input, {"--command-config FILE": about}, default=None)
 
 
 def _streams_tables(groups: OptionGroups, why: str, subtopologies: str) -> None:
     tables = {"--streams-members PATH": f"streams_members table: {why}", "--subtopologies PATH": subtopologies}
-    _add_texts(groups.input, tables)
+    _add(groups.input, tables)
     _topology(groups, "of applications whose subtopologies no table has")
 
 
 def _topology(groups: OptionGroups, whose: str) -> None:
-    _add_texts(groups.input, {"--topology GROUP=FILE,...": f"files with the output of Topology.describe() {whose}"})
+    _add(groups.input, {"--topology GROUP=FILE,...": f"files with the output of Topology.describe() {whose}"})
 
 
 def _streams(groups: OptionGroups) -> None:
@@ -434,23 +382,21 @@ def _streams(groups: OptionGroups) -> None:
         "--offsets-topic WHERE": "read members and subtopologies from __consumer_offsets: Parquet with key, value, "
         f"partition and offset or brokers, kafka:HOST:PORT,... ({_NEEDS_PACKAGE})",
     }
-    _add_texts(source, sources)
+    _add(source, sources)
     subtopologies = {
         "--subtopologies PATH": "subtopologies table, with --streams-members; with --offsets-topic that of classic "
         "applications, in place of what is inferred from their tasks"
     }
-    _add_texts(groups.input, subtopologies)
+    _add(groups.input, subtopologies)
     _topology(groups, "of applications, in place of --subtopologies")
-    groups.input.add_argument(
-        "--topics", required=True, metavar="PATH", help="topics table: a subtopology has as many tasks as partitions"
-    )
+    topics = "topics table: a subtopology has as many tasks as partitions"
+    _add(groups.input, {"--topics PATH": topics}, default=None, required=True)
     _cluster(groups)
     _command_config(groups)
     _format(groups)
     leave = "members, processes or client ids that leave before the tasks are assigned"
-    _add_texts(groups.input, {"--leave NAME,...": leave})
-    join = "new processes that join each group, with a member each"
-    groups.input.add_argument("--join", type=int, default=0, metavar="N", help=join)
+    _add(groups.input, {"--leave NAME,...": leave})
+    _add(groups.input, {"--join N": "new processes that join each group, with a member each"}, default=0, type=int)
     numbers = {
         "--standby-replicas N": (
             None,
@@ -475,7 +421,7 @@ def _streams(groups: OptionGroups) -> None:
         "--scenario NAME|FILE": "the scenario to simulate in every streams group, process by process: a YAML file, or "
         f"one that simulate has, such as {SCENARIO}"
     }
-    _add_texts(groups.input, scenario)
+    _add(groups.input, scenario)
     _settings(groups)
     _timeline(groups, "groups whose simulated timeline is recorded")
     _seed(groups)
@@ -485,84 +431,62 @@ def _streams(groups: OptionGroups) -> None:
 
 def _check(groups: OptionGroups) -> None:
     _runs(groups)
-    for check in CHECKS:
-        groups.rules.add_argument(
-            f"--max-{check.name}",
-            type=float,
-            metavar="N",
-            help=f"limit for: {check.description} ({', '.join(check.tables)})",
-        )
+    limits = {f"--max-{of.name} N": f"limit for: {of.description} ({', '.join(of.tables)})" for of in CHECKS}
+    _add(groups.rules, limits, default=None, type=float)
     severities = f"limits for findings of an audit by their severity ({', '.join(FINDING_CHECKS)}), such as error=0"
-    _add_texts(groups.rules, {f"--max-{FINDINGS} SEVERITY=N,...": severities})
-    groups.rules.add_argument(
-        f"--max-{REJECTED_SHARE}",
-        type=float,
-        metavar="SHARE",
-        help="limit for: rejected share of an input's rows, 0 to 1",
-    )
+    _add(groups.rules, {f"--max-{FINDINGS} SEVERITY=N,...": severities})
+    rejected = "limit for: rejected share of an input's rows, 0 to 1"
+    _add(groups.rules, {f"--max-{REJECTED_SHARE} SHARE": rejected}, default=None, type=float)
 
 
 def _report(groups: OptionGroups) -> None:
     _runs(groups)
-    groups.output.add_argument(
-        "--out",
-        required=True,
-        metavar="DIR",
-        help="folder for the page and its charts; those of an earlier run are replaced",
-    )
-    groups.output.add_argument("--title", default=TITLE, metavar="TEXT", help=f"title of the page (default: {TITLE})")
+    _out(groups, "the page and its charts")
+    _add(groups.output, {"--title TEXT": f"title of the page (default: {TITLE})"}, default=TITLE)
     shown = {
         "--groups GROUP,...": "groups whose details and timelines are shown: groups of an audit, or those that "
         "simulate --timeline has recorded; an id that contains commas must be given alone (default: those that matter "
         "most)"
     }
-    _add_texts(groups.output, shown)
+    _add(groups.output, shown)
     _dry_run(groups.output)
 
 
 def _explain(groups: OptionGroups) -> None:
-    add = groups.input.add_argument
-    what = [ELECTION, ASSIGNMENT, KEY, AGREEMENT]
-    add(
+    groups.input.add_argument(
         "what",
-        choices=what,
+        choices=[ELECTION, ASSIGNMENT, KEY, AGREEMENT],
         metavar="WHAT",
         help=f"{ELECTION}, {ASSIGNMENT}, {KEY} or {AGREEMENT} (whether clients place keys alike; no records needed)",
     )
-    add("--members", metavar="PATH", help=f"members table, for {ELECTION} and {ASSIGNMENT}")
-    add(
-        "--topics",
-        metavar="PATH",
-        help=f"topics table, for {ASSIGNMENT}, and for {KEY} and {AGREEMENT} instead of --partitions",
-    )
+    tables = {
+        "--members PATH": f"members table, for {ELECTION} and {ASSIGNMENT}",
+        "--topics PATH": f"topics table, for {ASSIGNMENT}, and for {KEY} and {AGREEMENT} instead of --partitions",
+    }
+    _add(groups.input, tables, default=None)
     _format(groups)
-    add("--group", metavar="GROUP", help="the group, if the members are of several")
-    add("--cluster", metavar="NAME", help="the cluster, if the group or the topic is in several")
-    add("--topic", metavar="TOPIC", help="the topic of the partition or of the key")
-    add("--partition", type=int, metavar="N", help=f"the partition whose owner is explained, for {ASSIGNMENT}")
-    add("--partitions", type=int, metavar="N", help=f"partitions of the topic, for {KEY} and {AGREEMENT}")
-    key = groups.input.add_mutually_exclusive_group()
-    key.add_argument("--key", metavar="TEXT", help="the key, as text")
-    key.add_argument("--key-hex", metavar="HEX", help="the key, as hexadecimal bytes")
-    groups.rules.add_argument(
-        "--client",
-        default=CLIENT,
-        metavar="NAME,...",
-        help=f"clients that send the key (default: {CLIENT}), or that are compared; allowed: {', '.join(CLIENTS)}",
-    )
-    groups.rules.add_argument(
-        "--strategy",
-        default=STRATEGY,
-        metavar="NAME,...",
-        help=f"{STRATEGY} (default: the protocol that the group elects), or assignors as for assign",
-    )
+    names = {
+        "--group GROUP": "the group, if the members are of several",
+        "--cluster NAME": "the cluster, if the group or the topic is in several",
+        "--topic TOPIC": "the topic of the partition or of the key",
+    }
+    _add(groups.input, names, default=None)
+    numbers = {
+        "--partition N": f"the partition whose owner is explained, for {ASSIGNMENT}",
+        "--partitions N": f"partitions of the topic, for {KEY} and {AGREEMENT}",
+    }
+    _add(groups.input, numbers, default=None, type=int)
+    keys = {"--key TEXT": "the key, as text", "--key-hex HEX": "the key, as hexadecimal bytes"}
+    _add(groups.input.add_mutually_exclusive_group(), keys, default=None)
+    clients = f"clients that send the key (default: {CLIENT}), or that are compared; allowed: {', '.join(CLIENTS)}"
+    _add(groups.rules, {"--client NAME,...": clients}, default=CLIENT)
+    _strategy(groups, f"{STRATEGY} (default: the protocol that the group elects), or assignors as for assign")
     _assignors(groups)
     _brokers(groups)
 
 
 def _tables(groups: OptionGroups, *tables: str) -> None:
-    for table in tables:
-        groups.input.add_argument(f"--{table}", required=True, metavar="PATH", help=f"{table} table")
+    _add(groups.input, {f"--{table} PATH": f"{table} table" for table in tables}, default=None, required=True)
     _format(groups)
     _seed(groups)
 
@@ -577,44 +501,36 @@ def _seed(groups: OptionGroups) -> None:
 
 
 def _format(groups: OptionGroups) -> None:
-    groups.input.add_argument(
-        "--format",
-        default=AUTO,
-        metavar="FORMAT",
-        help="format of inputs whose names do not show it, any that Spark can read "
-        f"({AUTO}, the default: by their first bytes)",
-    )
+    about = "format of inputs whose names do not show it, any that Spark can read "
+    _add(groups.input, {"--format FORMAT": f"{about}({AUTO}, the default: by their first bytes)"}, default=AUTO)
 
 
 def _offsets(groups: OptionGroups, effect: str) -> None:
-    _add_texts(groups.input, {"--offsets PATH": f"offsets table: {effect}"})
+    _add(groups.input, {"--offsets PATH": f"offsets table: {effect}"})
+
+
+def _strategy(groups: OptionGroups, about: str) -> None:
+    _add(groups.rules, {"--strategy NAME,...": about}, default=STRATEGY)
 
 
 def _assignors(groups: OptionGroups) -> None:
     about = "assignors of your own: groups may elect them, and --strategy may name them"
-    _add_texts(groups.rules, {"--assignors MODULE:CLASS,...": about})
+    _add(groups.rules, {"--assignors MODULE:CLASS,...": about})
 
 
 def _brokers(groups: OptionGroups) -> None:
-    groups.rules.add_argument(
-        "--kafka-version",
-        default=NEWEST,
-        metavar="VERSION",
-        help=f"Kafka release of the brokers, and of Java clients (default: {NEWEST})",
-    )
+    release = f"Kafka release of the brokers, and of Java clients (default: {NEWEST})"
+    _add(groups.rules, {"--kafka-version VERSION": release}, default=NEWEST)
     groups.rules.add_argument(
         "--scala-version",
         choices=SCALA_VERSIONS,
         help="Scala version of the brokers' build, which decides ties of elections before Kafka 4.0 (default: that of "
         "the build that Kafka recommended for the release)",
     )
-    groups.rules.add_argument(
-        "--client-version",
-        metavar="VERSION",
-        help="Kafka release of Java clients for which members name none (default: that of --kafka-version)",
-    )
+    client = "Kafka release of Java clients for which members name none (default: that of --kafka-version)"
+    _add(groups.rules, {"--client-version VERSION": client}, default=None)
     clusters = "clusters table: the brokers of each cluster, where they differ from these options"
-    _add_texts(groups.input, {"--clusters PATH": clusters})
+    _add(groups.input, {"--clusters PATH": clusters})
 
 
 def _election(groups: OptionGroups) -> None:
@@ -624,21 +540,13 @@ def _election(groups: OptionGroups) -> None:
 
 
 def _runs(groups: OptionGroups) -> None:
-    groups.input.add_argument(
-        "--runs", required=True, metavar="DIR,...", help="folders of finished runs of the other jobs"
-    )
+    _add(groups.input, {"--runs DIR,...": "folders of finished runs of the other jobs"}, default=None, required=True)
 
 
 def _output(groups: OptionGroups) -> None:
-    groups.output.add_argument(
-        "--out", required=True, metavar="DIR", help="folder for the outputs; those of an earlier run are replaced"
-    )
-    groups.output.add_argument(
-        "--output-format",
-        default="parquet",
-        metavar="FORMAT",
-        help="format of the outputs, any that Spark can write (default: parquet)",
-    )
+    _out(groups, "the outputs")
+    written = "format of the outputs, any that Spark can write (default: parquet)"
+    _add(groups.output, {"--output-format FORMAT": written}, default="parquet")
     groups.output.add_argument(
         "--on-bad-input",
         choices=["quarantine", "fail"],
@@ -650,6 +558,11 @@ def _output(groups: OptionGroups) -> None:
     planned.add_argument("--explain", action="store_true", help="print Spark's plan of every output; write nothing")
 
 
+def _out(groups: OptionGroups, what: str) -> None:
+    about = f"folder for {what}; those of an earlier run are replaced"
+    _add(groups.output, {"--out DIR": about}, default=None, required=True)
+
+
 def _dry_run(group: _ActionsContainer) -> None:
     group.add_argument(
         "--dry-run", action="store_true", help="check options and inputs and print what would be done; write nothing"
@@ -658,7 +571,7 @@ def _dry_run(group: _ActionsContainer) -> None:
 
 def add_operation_options(groups: OptionGroups) -> None:
     """Add the options of every job: how it runs."""
-    groups.input.add_argument(CONFIG, metavar="FILE", help="YAML file with options, such as conf/rebalance-sim.yaml")
+    _add(groups.input, {f"{CONFIG} FILE": "YAML file with options, such as conf/rebalance-sim.yaml"}, default=None)
     groups.logging.add_argument(
         "--log-level", choices=LEVELS, default="info", help="level of the log on stderr (default: info)"
     )

@@ -1,6 +1,6 @@
 """Groups that an option names: which there are, and the most similar ids for one that does not exist."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.errors import UserError
@@ -33,3 +33,8 @@ def members_of_group(members: DataFrame, cluster: str | None, group: str | None)
         several = ", ".join(dict.fromkeys(repr(row[column]) for row in found))
         raise UserError(f"{option}: needed to choose one of several, such as {several}")
     return chosen
+
+
+def of_group(rows: DataFrame, group: Row) -> DataFrame:
+    """Return the rows about the group of another row."""
+    return rows.where((F.col("cluster") == group["cluster"]) & (F.col("group_id") == group["group_id"]))

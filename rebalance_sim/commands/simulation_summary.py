@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.console import Cells, Line, Table, shown_number
+from rebalance_sim.commands.console import Cells, Line, Table, shown_number, shown_seconds
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.simulation.advice import saved_over_ranges
 from rebalance_sim.engine.simulation.cost_totals import costs_in
@@ -96,11 +96,7 @@ def _labelled(label: str, figures: str) -> str:
 
 
 def _spread(row: Row | Mapping[str, Any]) -> list[str]:
-    return [f"{name} {_seconds(row[f'{name}_ms'] or 0)}" for name in ("mean", "p99", "max")]
-
-
-def _seconds(milliseconds: float) -> str:
-    return f"{milliseconds / 1000:,.1f} s"
+    return [f"{name} {shown_seconds(row[f'{name}_ms'] or 0)}" for name in ("mean", "p99", "max")]
 
 
 def _time_to_stable(row: Mapping[str, Any]) -> str:
@@ -109,7 +105,7 @@ def _time_to_stable(row: Mapping[str, Any]) -> str:
         return "no group becomes stable"
     if failing == simulated:
         return "the rollout fails" if simulated == 1 else f"the rollout fails in all {simulated:,} groups"
-    median = "" if row["stable_ms"] is None else f"median {_seconds(row['stable_ms'])}, "
+    median = "" if row["stable_ms"] is None else f"median {shown_seconds(row['stable_ms'])}, "
     if unstable or failing:
         other = plural(simulated, "group")
         parts = [f"{unstable:,} of {other} do not become stable"] if unstable else []
@@ -232,4 +228,4 @@ def summarise_lag_costs(costs: DataFrame) -> list[Line]:
 
 
 def _delay(milliseconds: int | None, records: int | None) -> str:
-    return "-" if milliseconds is None or not records else _seconds(milliseconds / records)
+    return "-" if milliseconds is None or not records else shown_seconds(milliseconds / records)

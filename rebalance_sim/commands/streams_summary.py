@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Cells, Line, Table
+from rebalance_sim.commands.named_groups import of_group
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.engine.streams.application import STREAMS
 from rebalance_sim.wording import duration, plural
@@ -104,7 +105,7 @@ def summarise_moves(moves: DataFrame, shown: Sequence[Row]) -> list[Line]:
     first = next((row for row in shown if (row["cluster"], row["group_id"]) in moving), None)
     if first is None:
         return []
-    rows = _of_group(known, first).orderBy("moved_ms", "subtopology", "partition").limit(SHOWN).collect()
+    rows = of_group(known, first).orderBy("moved_ms", "subtopology", "partition").limit(SHOWN).collect()
     header = ("task", "from", "to", "restores", "from then on", "warm", "active there")
     cells: Cells = {
         "task": lambda row: f"{row['subtopology']}_{row['partition']}",
@@ -132,7 +133,7 @@ def summarise_tasks(tasks: DataFrame, shown: Sequence[Row]) -> list[Line]:
         return []
     named = F.concat_ws("_", "subtopology", "partition")
     rows = (
-        _of_group(tasks, first)
+        of_group(tasks, first)
         .groupBy("process_id", "member_id")
         .agg(*(F.array_sort(F.collect_list(F.when(F.col("role") == role, named))).alias(role) for role in _ROLES))
         .orderBy("process_id", "member_id")
@@ -145,7 +146,3 @@ def summarise_tasks(tasks: DataFrame, shown: Sequence[Row]) -> list[Line]:
 
 _ROLES = ("active", "standby")
 _KEYS = ("cluster", "group_id")
-
-
-def _of_group(rows: DataFrame, group: Row) -> DataFrame:
-    return rows.where((F.col("cluster") == group["cluster"]) & (F.col("group_id") == group["group_id"]))

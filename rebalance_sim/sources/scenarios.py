@@ -33,7 +33,7 @@ from rebalance_sim.kafka.simulation.scenario import (
 )
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.sources.yaml_checks import InvalidValueError, checked, read_as, shown
-from rebalance_sim.sources.yaml_files import Place, YamlFile, find_yaml, read_yaml_with_repeats, shipped_names
+from rebalance_sim.sources.yaml_files import Place, YamlFile, find_yaml, read_yaml_with_repeats
 
 _TURNS = ("members", "every_ms", "times", "again_after_ms")
 KEYS = {
@@ -235,11 +235,6 @@ class RejectedStep:
     row: str
     """The step as JSON."""
     reason: str
-
-
-def scenario_names() -> list[str]:
-    """Return the names of the scenarios that come with the program."""
-    return shipped_names("scenarios")
 
 
 CONNECT_EVENTS = ("join", "leave", "crash", "restart", CONFIGURE)

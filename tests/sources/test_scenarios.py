@@ -9,14 +9,8 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.kubernetes import Deployment, Drain, PodTimes, Rollout, StatefulSet
 from rebalance_sim.kafka.simulation.scenario import Overrides, ScenarioStep, Selection
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
-from rebalance_sim.sources.scenarios import (
-    CONNECT_EVENTS,
-    CONSUMER_EVENTS,
-    RejectedStep,
-    read_scenario,
-    scenario_names,
-    settings_of,
-)
+from rebalance_sim.sources.scenarios import CONNECT_EVENTS, CONSUMER_EVENTS, RejectedStep, read_scenario, settings_of
+from rebalance_sim.sources.yaml_files import shipped_names
 
 STEP = "steps: [{event: leave, at_ms: 5}]\n"
 
@@ -27,10 +21,10 @@ def written(tmp_path: Path, text: str) -> str:
 
 
 def test_the_names_are_those_of_the_files() -> None:
-    assert scenario_names() == sorted(path.stem for path in Path("conf/scenarios").iterdir())
+    assert shipped_names("scenarios") == sorted(path.stem for path in Path("conf/scenarios").iterdir())
 
 
-@pytest.mark.parametrize("name", scenario_names())
+@pytest.mark.parametrize("name", shipped_names("scenarios"))
 def test_every_scenario_reads(name: str) -> None:
     scenario, rejected = read_scenario(name)
     assert (scenario.name, rejected) == (name, [])

@@ -12,10 +12,21 @@ As in Kafka, bytes after the last field are ignored. Stricter than Kafka: a name
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from rebalance_sim.kafka.wire import streams_records
-from rebalance_sim.kafka.wire.readable import INT32, Readable, SchemaError, structure
+from rebalance_sim.kafka.wire.readable import (
+    INT32,
+    Int8,
+    Int32,
+    NullableText,
+    Readable,
+    SchemaError,
+    Text,
+    Texts,
+    array_of,
+    structure,
+)
 from rebalance_sim.kafka.wire.streams_records import StreamsGroupValue
 
 _NEWEST_VERSION_OF_CLASSIC_GROUPS = 4
@@ -145,7 +156,7 @@ class GroupMetadata(NamedTuple):
 class ConsumerGroupMetadata:
     """The epoch of a consumer-protocol group."""
 
-    epoch: int
+    epoch: Int32
 
 
 @dataclass(frozen=True)
@@ -157,26 +168,39 @@ class TopicMetadata:
     partitions: int
 
 
+def _topic_metadata(reader: Readable, _: str) -> TopicMetadata:
+    topic = TopicMetadata(reader.uuid("topic_id"), reader.string("topic_name"), reader.int32("num_partitions"))
+    array_of(_skip_racks, INT32.size)(reader, "partition_metadata")
+    reader.tagged_fields()
+    return topic
+
+
+def _skip_racks(reader: Readable, _: str) -> None:
+    reader.int32("partition")
+    reader.strings("racks")
+    reader.tagged_fields()
+
+
 @dataclass(frozen=True)
 class ConsumerGroupPartitionMetadata:
     """The topics of a consumer-protocol group (before Kafka 4.1)."""
 
-    topics: tuple[TopicMetadata, ...]
+    topics: Annotated[tuple[TopicMetadata, ...], array_of(_topic_metadata, _UUID_BYTES)]
 
 
 class ClassicProtocol(NamedTuple):
     """A protocol that a classic member of a consumer-protocol group supports."""
 
-    name: str
-    metadata: bytes
+    name: Text
+    metadata: Annotated[bytes, Readable.sized_bytes]
 
 
 @dataclass(frozen=True)
 class ClassicMemberMetadata:
     """The JoinGroup fields of a member that uses the classic protocol in a consumer-protocol group."""
 
-    session_timeout_ms: int
-    protocols: tuple[ClassicProtocol, ...]
+    session_timeout_ms: Int32
+    protocols: Annotated[tuple[ClassicProtocol, ...], array_of(structure(ClassicProtocol))]
 
 
 @dataclass(frozen=True)
@@ -200,7 +224,7 @@ class ConsumerGroupMemberMetadata:
 class ConsumerGroupTargetAssignmentMetadata:
     """The group epoch for which the target assignment was computed."""
 
-    epoch: int
+    epoch: Int32
 
 
 class TopicIdPartitions(NamedTuple):
@@ -210,22 +234,31 @@ class TopicIdPartitions(NamedTuple):
     partitions: tuple[int, ...]
 
 
+def _topic_id_partitions(reader: Readable, field: str) -> TopicIdPartitions:
+    partitions = TopicIdPartitions(reader.uuid(field), reader.int32s(field))
+    reader.tagged_fields()
+    return partitions
+
+
+_Partitions = Annotated[tuple[TopicIdPartitions, ...], array_of(_topic_id_partitions, _UUID_BYTES)]
+
+
 @dataclass(frozen=True)
 class ConsumerGroupTargetAssignmentMember:
     """The target assignment of a member of a consumer-protocol group."""
 
-    partitions: tuple[TopicIdPartitions, ...]
+    partitions: _Partitions
 
 
 @dataclass(frozen=True)
 class ConsumerGroupCurrentMemberAssignment:
     """The current assignment of a member of a consumer-protocol group."""
 
-    member_epoch: int
-    previous_member_epoch: int
-    state: int
-    assigned: tuple[TopicIdPartitions, ...]
-    pending_revocation: tuple[TopicIdPartitions, ...]
+    member_epoch: Int32
+    previous_member_epoch: Int32
+    state: Int8
+    assigned: _Partitions
+    pending_revocation: _Partitions
     """Partitions that the member was asked to revoke and has not revoked yet."""
 
 
@@ -241,27 +274,27 @@ class ConsumerGroupRegularExpression:
 class ShareGroupMemberMetadata:
     """A member of a share group, and its subscription."""
 
-    rack_id: str | None
-    client_id: str
-    client_host: str
-    subscribed_topics: tuple[str, ...]
+    rack_id: NullableText
+    client_id: Text
+    client_host: Text
+    subscribed_topics: Texts
 
 
 @dataclass(frozen=True)
 class ShareGroupTargetAssignmentMember:
     """The target assignment of a member of a share group."""
 
-    partitions: tuple[TopicIdPartitions, ...]
+    partitions: _Partitions
 
 
 @dataclass(frozen=True)
 class ShareGroupCurrentMemberAssignment:
     """The current assignment of a member of a share group."""
 
-    member_epoch: int
-    previous_member_epoch: int
-    state: int
-    assigned: tuple[TopicIdPartitions, ...]
+    member_epoch: Int32
+    previous_member_epoch: Int32
+    state: Int8
+    assigned: _Partitions
 
 
 Value = (
@@ -365,15 +398,14 @@ def _offset_commit(reader: Readable, version: int) -> OffsetCommit:
     metadata = reader.string("metadata")
     committed = reader.int64("commit_timestamp")
     expires = reader.int64("expire_timestamp") if version == 1 else _NONE
-    topic_ids: list[str] = []
-    reader.tagged_fields({0: ("topic_id", lambda: topic_ids.append(reader.uuid("topic_id")))})
+    topic_id = reader.tagged_fields({0: ("topic_id", Readable.uuid)}).get("topic_id", ZERO_UUID)
     return OffsetCommit(
         offset,
         metadata,
         committed,
         None if expires == _NONE else expires,
         None if leader_epoch == _NONE else leader_epoch,
-        next((each for each in topic_ids[-1:] if each != ZERO_UUID), None),
+        None if topic_id == ZERO_UUID else topic_id,
     )
 
 
@@ -411,32 +443,14 @@ def _group_member(reader: Readable, version: int) -> GroupMember:
     )
 
 
-def _partition_metadata(reader: Readable, version: int) -> ConsumerGroupPartitionMetadata:
-    topics = tuple(_topic_metadata(reader) for _ in range(reader.size("topics", _UUID_BYTES)))
-    reader.tagged_fields()
-    return ConsumerGroupPartitionMetadata(topics)
-
-
-def _topic_metadata(reader: Readable) -> TopicMetadata:
-    topic = TopicMetadata(reader.uuid("topic_id"), reader.string("topic_name"), reader.int32("num_partitions"))
-    for _ in range(reader.size("partition_metadata", INT32.size)):
-        reader.int32("partition")
-        reader.strings("racks")
-        reader.tagged_fields()
-    reader.tagged_fields()
-    return topic
-
-
 def _member_metadata(reader: Readable, version: int) -> ConsumerGroupMemberMetadata:
-    # A missing tagged field is an empty structure, not null: the generated class has that default.
-    classic: list[ClassicMemberMetadata | None] = [ClassicMemberMetadata(0, ())]
     instance_id, rack_id = reader.nullable_string("instance_id"), reader.nullable_string("rack_id")
     client_id, client_host = reader.string("client_id"), reader.string("client_host")
     topics = reader.strings("subscribed_topic_names")
     regex = reader.nullable_string("subscribed_topic_regex")
     rebalance_timeout = reader.int32("rebalance_timeout_ms")
     server_assignor = reader.nullable_string("server_assignor")
-    reader.tagged_fields({0: ("classic_member_metadata", lambda: classic.append(_classic_member(reader)))})
+    tagged = reader.tagged_fields({0: ("classic_member_metadata", _classic_member)})
     return ConsumerGroupMemberMetadata(
         instance_id,
         rack_id,
@@ -446,32 +460,17 @@ def _member_metadata(reader: Readable, version: int) -> ConsumerGroupMemberMetad
         regex or None,
         rebalance_timeout,
         server_assignor,
-        classic[-1],
+        # A missing tagged field is an empty structure, not null: the generated class has that default.
+        tagged.get("classic_member_metadata", ClassicMemberMetadata(0, ())),
     )
 
 
-def _classic_member(reader: Readable) -> ClassicMemberMetadata | None:
+def _classic_member(reader: Readable, field: str) -> ClassicMemberMetadata | None:
     """Read a structure that is null if the number before it is 0."""
-    if reader.unsigned_varint("classic_member_metadata") == 0:
-        return None
-    session_timeout = reader.int32("session_timeout_ms")
-    protocols = tuple(_classic_protocol(reader) for _ in range(reader.size("supported_protocols", 1)))
-    reader.tagged_fields()
-    return ClassicMemberMetadata(session_timeout, protocols)
+    return None if reader.unsigned_varint(field) == 0 else _read_classic_member(reader, field)
 
 
-def _classic_protocol(reader: Readable) -> ClassicProtocol:
-    protocol = ClassicProtocol(reader.string("name"), reader.sized_bytes("metadata"))
-    reader.tagged_fields()
-    return protocol
-
-
-def _topic_id_partitions(reader: Readable, field: str) -> tuple[TopicIdPartitions, ...]:
-    topics = []
-    for _ in range(reader.size(field, _UUID_BYTES)):
-        topics.append(TopicIdPartitions(reader.uuid(field), reader.int32s(field)))
-        reader.tagged_fields()
-    return tuple(topics)
+_read_classic_member = structure(ClassicMemberMetadata, protocols="supported_protocols")
 
 
 def _regular_expression(reader: Readable, version: int) -> ConsumerGroupRegularExpression:
@@ -487,40 +486,29 @@ _VALUES: dict[RecordType, Callable[[Readable, int], Value]] = {
     RecordType.LEGACY_OFFSET_COMMIT: _offset_commit,
     RecordType.OFFSET_COMMIT: _offset_commit,
     RecordType.GROUP_METADATA: _group_metadata,
-    RecordType.CONSUMER_GROUP_METADATA: structure(ConsumerGroupMetadata, epoch=Readable.int32),
-    RecordType.CONSUMER_GROUP_PARTITION_METADATA: _partition_metadata,
+    RecordType.CONSUMER_GROUP_METADATA: structure(ConsumerGroupMetadata),
+    RecordType.CONSUMER_GROUP_PARTITION_METADATA: structure(ConsumerGroupPartitionMetadata),
     RecordType.CONSUMER_GROUP_MEMBER_METADATA: _member_metadata,
     RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: structure(
-        ConsumerGroupTargetAssignmentMetadata, assignment_epoch=Readable.int32
+        ConsumerGroupTargetAssignmentMetadata, epoch="assignment_epoch"
     ),
     RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: structure(
-        ConsumerGroupTargetAssignmentMember, topic_partitions=_topic_id_partitions
+        ConsumerGroupTargetAssignmentMember, partitions="topic_partitions"
     ),
     RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: structure(
         ConsumerGroupCurrentMemberAssignment,
-        member_epoch=Readable.int32,
-        previous_member_epoch=Readable.int32,
-        state=Readable.int8,
-        assigned_partitions=_topic_id_partitions,
-        partitions_pending_revocation=_topic_id_partitions,
+        assigned="assigned_partitions",
+        pending_revocation="partitions_pending_revocation",
     ),
     RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION: _regular_expression,
     RecordType.SHARE_GROUP_MEMBER_METADATA: structure(
-        ShareGroupMemberMetadata,
-        rack_id=Readable.nullable_string,
-        client_id=Readable.string,
-        client_host=Readable.string,
-        subscribed_topic_names=Readable.strings,
+        ShareGroupMemberMetadata, subscribed_topics="subscribed_topic_names"
     ),
     RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER: structure(
-        ShareGroupTargetAssignmentMember, topic_partitions=_topic_id_partitions
+        ShareGroupTargetAssignmentMember, partitions="topic_partitions"
     ),
     RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: structure(
-        ShareGroupCurrentMemberAssignment,
-        member_epoch=Readable.int32,
-        previous_member_epoch=Readable.int32,
-        state=Readable.int8,
-        assigned_partitions=_topic_id_partitions,
+        ShareGroupCurrentMemberAssignment, assigned="assigned_partitions"
     ),
     RecordType.STREAMS_GROUP_METADATA: streams_records.group_metadata,
     RecordType.STREAMS_GROUP_MEMBER_METADATA: streams_records.member_metadata,

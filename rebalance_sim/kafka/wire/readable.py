@@ -7,13 +7,13 @@ fields.
 import base64
 import struct
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 INT16, INT32 = struct.Struct(">h"), struct.Struct(">i")
 SMALLEST_STRING = 2
 """Bytes of an empty string in versions that are not flexible."""
 LONGEST_STRING = 0x7FFF
-_Structure = TypeVar("_Structure")
+_Read = TypeVar("_Read")
 _INT8, _INT64 = struct.Struct(">b"), struct.Struct(">q")
 _UUID_BYTES = 16
 _MOST_VARINT_BITS = 28
@@ -138,13 +138,16 @@ class Readable:
         smallest = 1 if self.flexible else SMALLEST_STRING
         return tuple(self.string(field) for _ in range(self.size(field, smallest)))
 
-    def tagged_fields(self, known: Mapping[int, tuple[str, Callable[[], None]]] | None = None) -> None:
-        """Read the tagged fields at the end of a structure, which only flexible versions have.
+    def tagged_fields(
+        self, known: "Mapping[int, tuple[str, Callable[[Readable, str], object]]] | None" = None
+    ) -> dict[str, Any]:
+        """Read the tagged fields at the end of a structure, which only flexible versions have; return them by name.
 
         ``known`` has, by tag, the name of a field and the function that reads it; other tags are skipped.
         """
+        found: dict[str, Any] = {}
         if not self.flexible:
-            return
+            return found
         for _ in range(self.unsigned_varint("tagged fields")):
             tag = self.unsigned_varint("tagged fields")
             field, read = (known or {}).get(tag, (f"tag {tag}", None))
@@ -155,9 +158,10 @@ class Readable:
             if read is None:
                 self._position += size
                 continue
-            read()
+            found[field] = read(self, field)
             if self._position != start + size:
                 raise self.error(field, f"{self._position - start} bytes in a field of {size}", start)
+        return found
 
     def error(self, field: str, found: str, at: int, more: str = "") -> SchemaError:
         """Return an error with the field, the problem and its position."""
@@ -178,18 +182,39 @@ class Readable:
         return start
 
 
-def structure(
-    of: Callable[..., _Structure], **fields: Callable[[Readable, str], object]
-) -> Callable[[Readable, int], _Structure]:
-    r"""Return the function that reads a structure of these fields, which all versions have, and skips tagged ones.
+Int8 = Annotated[int, Readable.int8]
+Int32 = Annotated[int, Readable.int32]
+Text = Annotated[str, Readable.string]
+NullableText = Annotated[str | None, Readable.nullable_string]
+Texts = Annotated[tuple[str, ...], Readable.strings]
+"""Types of the fields of structures, with the functions that read them."""
 
-    >>> read = structure(complex, real=Readable.int8, imag=Readable.int8)
-    >>> read(Readable(b"\1\2", "number"), 0)
-    (1+2j)
+
+def array_of(
+    read: Callable[[Readable, str], _Read], item_bytes: int = 1, *, nullable: bool = False
+) -> Callable[[Readable, str], tuple[_Read, ...]]:
+    """Return the function that reads an array of items of at least so many bytes; null is read as empty."""
+    return lambda reader, field: tuple(
+        read(reader, field) for _ in range(reader.size(field, item_bytes, nullable=nullable))
+    )
+
+
+def structure(of: Callable[..., _Read], **kafka_names: str) -> Callable[[Readable, object], _Read]:
+    r"""Return the function that reads a structure, whose fields all versions have, and skips tagged ones.
+
+    The annotation of each field of the class has the function that reads it. ``kafka_names`` are the names in errors of
+    fields that have other names in the class.
+
+    >>> from typing import NamedTuple
+    >>> Pair = NamedTuple("Pair", [("a", Int8), ("b", Int8)])
+    >>> structure(Pair)(Readable(b"\1\2", "pair"), 0)
+    Pair(a=1, b=2)
     """
+    hints = get_type_hints(of, include_extras=True)
+    fields = [(kafka_names.get(name, name), hint.__metadata__[0]) for name, hint in hints.items()]
 
-    def read(reader: Readable, _: int) -> _Structure:
-        values = [read_field(reader, name) for name, read_field in fields.items()]
+    def read(reader: Readable, _: object) -> _Read:
+        values = [read_field(reader, name) for name, read_field in fields]
         reader.tagged_fields()
         return of(*values)
 

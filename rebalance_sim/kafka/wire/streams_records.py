@@ -5,9 +5,19 @@ empty here. Not decoded are the hash of the topics' metadata, and which topology
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from rebalance_sim.kafka.wire.readable import INT32, Readable, structure
+from rebalance_sim.kafka.wire.readable import (
+    INT32,
+    Int8,
+    Int32,
+    NullableText,
+    Readable,
+    Text,
+    Texts,
+    array_of,
+    structure,
+)
 
 _INT16_BYTES = 2
 _NO_EPOCH = -1
@@ -20,11 +30,29 @@ class KeyValue(NamedTuple):
     value: str
 
 
+def _pair(reader: Readable, field: str) -> KeyValue:
+    pair = KeyValue(reader.string(field), reader.string(field))
+    reader.tagged_fields()
+    return pair
+
+
+_pairs = array_of(_pair)
+
+
 class Endpoint(NamedTuple):
     """Where a member answers interactive queries (``application.server``)."""
 
     host: str
     port: int
+
+
+def _endpoint(reader: Readable, field: str) -> Endpoint | None:
+    """Read a structure that is null if the byte before it is negative."""
+    if reader.int8(field) < 0:
+        return None
+    endpoint = Endpoint(reader.string(field), reader.int16(field) & 0xFFFF)
+    reader.tagged_fields()
+    return endpoint
 
 
 class TaskIds(NamedTuple):
@@ -34,6 +62,15 @@ class TaskIds(NamedTuple):
     partitions: tuple[int, ...]
     assignment_epochs: tuple[int, ...] = ()
     """By partition: the epoch at which the member got it. Of active tasks, since 4.2."""
+
+
+def _task_ids(reader: Readable, field: str) -> TaskIds:
+    subtopology_id, partitions = reader.string(field), reader.int32s(field)
+    return TaskIds(subtopology_id, partitions, **reader.tagged_fields(_EPOCHS))
+
+
+_EPOCHS = {0: ("assignment_epochs", array_of(Readable.int32, INT32.size, nullable=True))}
+_Tasks = Annotated[tuple[TaskIds, ...], array_of(_task_ids)]
 
 
 class TopicInfo(NamedTuple):
@@ -47,24 +84,34 @@ class TopicInfo(NamedTuple):
     configs: tuple[KeyValue, ...]
 
 
+def _topic(reader: Readable, field: str) -> TopicInfo:
+    topic = TopicInfo(reader.string(field), reader.int32(field), reader.int16(field), _pairs(reader, field))
+    reader.tagged_fields()
+    return topic
+
+
+_Topics = Annotated[tuple[TopicInfo, ...], array_of(_topic, INT32.size)]
+_Places = Annotated[tuple[int, ...], array_of(Readable.int16, _INT16_BYTES)]
+
+
 class CopartitionGroup(NamedTuple):
     """Topics that need equal numbers of partitions, by their places in the lists of the subtopology."""
 
-    source_topics: tuple[int, ...]
-    source_topic_regex: tuple[int, ...]
-    repartition_source_topics: tuple[int, ...]
+    source_topics: _Places
+    source_topic_regex: _Places
+    repartition_source_topics: _Places
 
 
 class Subtopology(NamedTuple):
     """A part of a topology. It is stateful if it has changelog topics."""
 
-    subtopology_id: str
-    source_topics: tuple[str, ...]
-    source_topic_regex: tuple[str, ...]
-    state_changelog_topics: tuple[TopicInfo, ...]
-    repartition_sink_topics: tuple[str, ...]
-    repartition_source_topics: tuple[TopicInfo, ...]
-    copartition_groups: tuple[CopartitionGroup, ...]
+    subtopology_id: Text
+    source_topics: Texts
+    source_topic_regex: Texts
+    state_changelog_topics: _Topics
+    repartition_sink_topics: Texts
+    repartition_source_topics: _Topics
+    copartition_groups: Annotated[tuple[CopartitionGroup, ...], array_of(structure(CopartitionGroup))]
 
 
 @dataclass(frozen=True)
@@ -78,58 +125,73 @@ class StreamsGroupMetadata:
     """The settings of the last assignment, ``num.standby.replicas`` among them; since 4.2."""
 
 
+def group_metadata(reader: Readable, version: int) -> StreamsGroupMetadata:
+    """Read StreamsGroupMetadataValue."""
+    epoch = reader.int32("epoch")
+    reader.int64("metadata_hash")
+    tagged = reader.tagged_fields(
+        {
+            0: ("validated_topology_epoch", Readable.int32),
+            1: ("last_assignment_configs", array_of(_pair, nullable=True)),
+        }
+    )
+    validated = tagged.get("validated_topology_epoch", _NO_EPOCH)
+    configs = tagged.get("last_assignment_configs", ())
+    return StreamsGroupMetadata(epoch, None if validated == _NO_EPOCH else validated, configs)
+
+
 @dataclass(frozen=True)
 class StreamsGroupMemberMetadata:
     """A member of a streams group: a thread of a process of Kafka Streams."""
 
-    instance_id: str | None
-    rack_id: str | None
-    client_id: str
-    client_host: str
-    rebalance_timeout_ms: int
-    topology_epoch: int
-    process_id: str
-    user_endpoint: Endpoint | None
-    client_tags: tuple[KeyValue, ...]
+    instance_id: NullableText
+    rack_id: NullableText
+    client_id: Text
+    client_host: Text
+    rebalance_timeout_ms: Int32
+    topology_epoch: Int32
+    process_id: Text
+    user_endpoint: Annotated[Endpoint | None, _endpoint]
+    client_tags: Annotated[tuple[KeyValue, ...], _pairs]
 
 
 @dataclass(frozen=True)
 class StreamsGroupTargetAssignmentMetadata:
     """The group epoch for which the target assignment was computed."""
 
-    epoch: int
+    epoch: Int32
 
 
 @dataclass(frozen=True)
 class StreamsGroupTargetAssignmentMember:
     """The target assignment of a member of a streams group."""
 
-    active: tuple[TaskIds, ...]
-    standby: tuple[TaskIds, ...]
-    warmup: tuple[TaskIds, ...]
+    active: _Tasks
+    standby: _Tasks
+    warmup: _Tasks
 
 
 @dataclass(frozen=True)
 class StreamsGroupCurrentMemberAssignment:
     """The current assignment of a member of a streams group, and the tasks that it was asked to revoke."""
 
-    member_epoch: int
-    previous_member_epoch: int
-    state: int
-    active: tuple[TaskIds, ...]
-    standby: tuple[TaskIds, ...]
-    warmup: tuple[TaskIds, ...]
-    active_pending_revocation: tuple[TaskIds, ...]
-    standby_pending_revocation: tuple[TaskIds, ...]
-    warmup_pending_revocation: tuple[TaskIds, ...]
+    member_epoch: Int32
+    previous_member_epoch: Int32
+    state: Int8
+    active: _Tasks
+    standby: _Tasks
+    warmup: _Tasks
+    active_pending_revocation: _Tasks
+    standby_pending_revocation: _Tasks
+    warmup_pending_revocation: _Tasks
 
 
 @dataclass(frozen=True)
 class StreamsGroupTopology:
     """The topology of a streams group, as its members have sent it."""
 
-    epoch: int
-    subtopologies: tuple[Subtopology, ...]
+    epoch: Int32
+    subtopologies: Annotated[tuple[Subtopology, ...], array_of(structure(Subtopology))]
 
 
 StreamsGroupValue = (
@@ -141,122 +203,13 @@ StreamsGroupValue = (
     | StreamsGroupTopology
 )
 
-
-def group_metadata(reader: Readable, version: int) -> StreamsGroupMetadata:
-    """Read StreamsGroupMetadataValue."""
-    epoch = reader.int32("epoch")
-    reader.int64("metadata_hash")
-    validated: list[int] = [_NO_EPOCH]
-    configs: list[tuple[KeyValue, ...]] = [()]
-    reader.tagged_fields(
-        {
-            0: ("validated_topology_epoch", lambda: validated.append(reader.int32("validated_topology_epoch"))),
-            1: ("last_assignment_configs", lambda: configs.append(_nullable_pairs(reader, "last_assignment_configs"))),
-        }
-    )
-    return StreamsGroupMetadata(epoch, None if validated[-1] == _NO_EPOCH else validated[-1], configs[-1])
-
-
-def _subtopologies(reader: Readable, field: str) -> tuple[Subtopology, ...]:
-    return tuple(_subtopology(reader, 0) for _ in range(reader.size(field, 1)))
-
-
-def _topics(reader: Readable, field: str) -> tuple[TopicInfo, ...]:
-    return tuple(_topic(reader, field) for _ in range(reader.size(field, INT32.size)))
-
-
-def _topic(reader: Readable, field: str) -> TopicInfo:
-    topic = TopicInfo(reader.string(field), reader.int32(field), reader.int16(field), _pairs(reader, field))
-    reader.tagged_fields()
-    return topic
-
-
-def _int16s(reader: Readable, field: str) -> tuple[int, ...]:
-    return tuple(reader.int16(field) for _ in range(reader.size(field, _INT16_BYTES)))
-
-
-def _copartition_groups(reader: Readable, field: str) -> tuple[CopartitionGroup, ...]:
-    return tuple(_copartition_group(reader, 0) for _ in range(reader.size(field, 1)))
-
-
-def _tasks(reader: Readable, field: str) -> tuple[TaskIds, ...]:
-    return tuple(_task_ids(reader, field) for _ in range(reader.size(field, 1)))
-
-
-def _task_ids(reader: Readable, field: str) -> TaskIds:
-    subtopology_id, partitions = reader.string(field), reader.int32s(field)
-    epochs: list[tuple[int, ...]] = [()]
-    reader.tagged_fields({0: ("assignment_epochs", lambda: epochs.append(_nullable_int32s(reader)))})
-    return TaskIds(subtopology_id, partitions, epochs[-1])
-
-
-def _nullable_int32s(reader: Readable) -> tuple[int, ...]:
-    count = reader.size("assignment_epochs", INT32.size, nullable=True)
-    return tuple(reader.int32("assignment_epochs") for _ in range(count))
-
-
-def _endpoint(reader: Readable, field: str) -> Endpoint | None:
-    """Read a structure that is null if the byte before it is negative."""
-    if reader.int8(field) < 0:
-        return None
-    endpoint = Endpoint(reader.string(field), reader.int16(field) & 0xFFFF)
-    reader.tagged_fields()
-    return endpoint
-
-
-def _pairs(reader: Readable, field: str) -> tuple[KeyValue, ...]:
-    return tuple(_pair(reader, field) for _ in range(reader.size(field, 1)))
-
-
-def _nullable_pairs(reader: Readable, field: str) -> tuple[KeyValue, ...]:
-    return tuple(_pair(reader, field) for _ in range(reader.size(field, 1, nullable=True)))
-
-
-def _pair(reader: Readable, field: str) -> KeyValue:
-    pair = KeyValue(reader.string(field), reader.string(field))
-    reader.tagged_fields()
-    return pair
-
-
-member_metadata = structure(
-    StreamsGroupMemberMetadata,
-    instance_id=Readable.nullable_string,
-    rack_id=Readable.nullable_string,
-    client_id=Readable.string,
-    client_host=Readable.string,
-    rebalance_timeout_ms=Readable.int32,
-    topology_epoch=Readable.int32,
-    process_id=Readable.string,
-    user_endpoint=_endpoint,
-    client_tags=_pairs,
-)
-target_metadata = structure(StreamsGroupTargetAssignmentMetadata, assignment_epoch=Readable.int32)
-target_member = structure(
-    StreamsGroupTargetAssignmentMember, active_tasks=_tasks, standby_tasks=_tasks, warmup_tasks=_tasks
-)
+_ROLES = {role: f"{role}_tasks" for role in ("active", "standby", "warmup")}
+member_metadata = structure(StreamsGroupMemberMetadata)
+target_metadata = structure(StreamsGroupTargetAssignmentMetadata, epoch="assignment_epoch")
+target_member = structure(StreamsGroupTargetAssignmentMember, **_ROLES)
 current_assignment = structure(
     StreamsGroupCurrentMemberAssignment,
-    member_epoch=Readable.int32,
-    previous_member_epoch=Readable.int32,
-    state=Readable.int8,
-    active_tasks=_tasks,
-    standby_tasks=_tasks,
-    warmup_tasks=_tasks,
-    active_tasks_pending_revocation=_tasks,
-    standby_tasks_pending_revocation=_tasks,
-    warmup_tasks_pending_revocation=_tasks,
+    **_ROLES,
+    **{f"{role}_pending_revocation": f"{tasks}_pending_revocation" for role, tasks in _ROLES.items()},
 )
-_copartition_group = structure(
-    CopartitionGroup, source_topics=_int16s, source_topic_regex=_int16s, repartition_source_topics=_int16s
-)
-_subtopology = structure(
-    Subtopology,
-    subtopology_id=Readable.string,
-    source_topics=Readable.strings,
-    source_topic_regex=Readable.strings,
-    state_changelog_topics=_topics,
-    repartition_sink_topics=Readable.strings,
-    repartition_source_topics=_topics,
-    copartition_groups=_copartition_groups,
-)
-topology = structure(StreamsGroupTopology, epoch=Readable.int32, subtopologies=_subtopologies)
+topology = structure(StreamsGroupTopology)

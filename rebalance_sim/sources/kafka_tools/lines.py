@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from rebalance_sim.kafka.group_kinds import OF_GROUP_TYPES
 from rebalance_sim.sources.kafka_tools import rpk
@@ -99,6 +100,11 @@ class CapturedMember:
     by_offsets: bool = False
     """Whether only the rows of offsets show it."""
 
+    @property
+    def shown(self) -> tuple[bool, ...]:
+        """How much the line shows of it, in an order."""
+        return self.line.assignment is not None, self.line.epoch is not None
+
 
 @dataclass(frozen=True, slots=True)
 class CapturedStreamsMember:
@@ -106,6 +112,11 @@ class CapturedStreamsMember:
 
     place: Location
     line: StreamsMemberLine
+
+    @property
+    def shown(self) -> tuple[bool, ...]:
+        """How much the line shows of it, in an order."""
+        return (self.line.target is not None,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +141,7 @@ class Consumer:
 
 _ConsumerKey = tuple[str, str, str | None]
 _GroupLine = OffsetLine | StateLine | MemberLine
+_Member = TypeVar("_Member", CapturedMember, CapturedStreamsMember)
 
 
 class Lines:
@@ -331,28 +343,25 @@ class Lines:
             return
         if line.group_type is not None:
             self.listed[group_id].add(GroupLine(group_id, line.group_type, member_id=line.member_id))
-        key = (group_id, line.member_id)
-        used, duplicate = CapturedMember(place, group_id, line), self.members.get(key)
-        if duplicate is not None:
-            # --members and --members --verbose of the same group: use the line that shows more.
-            if _shown(duplicate.line) >= _shown(line):
-                used, duplicate = duplicate, used
-            reason = f"the member is listed more than once; {used.place} is used"
-            self.reject(duplicate.place, ToolOutput.MEMBERS, group_id, reason)
-        self.members[key] = used
+        self._keep(self.members, (group_id, line.member_id), CapturedMember(place, group_id, line), ToolOutput.MEMBERS)
 
     def _add_streams_member(self, place: Location, line: StreamsMemberLine) -> None:
         group_id = self._one_name(line.group_id)
         self.listed[group_id].add(GroupLine(group_id, STREAMS, member_id=line.member_id))
-        key = (group_id, line.member_id)
-        used, duplicate = CapturedStreamsMember(place, line), self.streams_members.get(key)
+        member = CapturedStreamsMember(place, line)
+        self._keep(self.streams_members, (group_id, line.member_id), member, ToolOutput.STREAMS_MEMBERS)
+
+    def _keep(
+        self, known: dict[tuple[str, str], _Member], key: tuple[str, str], used: _Member, kind: ToolOutput
+    ) -> None:
+        """Keep a member; of two lines, as of --members and --members --verbose, use the one that shows more."""
+        duplicate = known.get(key)
         if duplicate is not None:
-            # --members and --members --verbose of the same group: use the line that shows more.
-            if duplicate.line.target is not None or line.target is None:
+            if duplicate.shown >= used.shown:
                 used, duplicate = duplicate, used
             reason = f"the member is listed more than once; {used.place} is used"
-            self.reject(duplicate.place, ToolOutput.STREAMS_MEMBERS, group_id, reason)
-        self.streams_members[key] = used
+            self.reject(duplicate.place, kind, key[0], reason)
+        known[key] = used
 
     def add_members_of_offsets(self) -> None:
         """Add the members that the rows of offsets show, of groups for which there is no usable line of --members.
@@ -404,11 +413,6 @@ class Lines:
     def _one_name(self, name: str) -> str:
         """Return the shared copy of a name that is repeated in very many lines."""
         return self._names.setdefault(name, name)
-
-
-def _shown(line: MemberLine) -> tuple[bool, bool]:
-    """Return how much a line shows of a member, in an order."""
-    return line.assignment is not None, line.epoch is not None
 
 
 def _why_no_member(owner: str) -> str:

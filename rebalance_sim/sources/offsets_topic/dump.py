@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -20,8 +20,8 @@ from rebalance_sim.sources.offsets_topic import KAFKA
 from rebalance_sim.sources.offsets_topic.fleet import (
     OffsetsTopic,
     Stage,
-    read_offsets_topic,
     read_printed_offsets_topic,
+    read_stored_records,
 )
 from rebalance_sim.sources.offsets_topic.text import BETWEEN_OBJECTS
 from rebalance_sim.tables import DEFAULT_CLUSTER
@@ -48,18 +48,11 @@ def read_where(
     read in the order of their names. ``properties`` are those of a Java client, ``as_stated`` is what a user says about
     members; the other parameters are those of ``read_offsets_topic``. Raises UserError if nothing can be read.
     """
-    options: dict[str, Any] = {
-        "topics": topics,
-        "protocols": as_stated.protocols or None,
-        "clients": as_stated.clients.entries,
-        "cluster": cluster,
-        "stage": stage,
-    }
     dump = open_dump(spark, where, properties)
     if dump.lines is not None:
-        return read_printed_offsets_topic(dump.lines, **options)
+        return read_printed_offsets_topic(dump.lines, as_stated, topics, cluster, stage)
     try:
-        return replace(read_offsets_topic(dump.records, **options), given=dump.records)
+        return replace(read_stored_records(dump.records, as_stated, topics, cluster, stage), given=dump.records)
     except (PySparkException, Py4JError, OSError) as problem:
         raise UserError(f"cannot read the dump {where!r}: {first_line(problem)}") from problem
 

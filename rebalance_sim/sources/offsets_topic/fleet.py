@@ -168,26 +168,26 @@ def read_offsets_topic(
     their group elected. ``stage`` may store the decoded records, which are read several times. Raises UserError for
     columns that are missing or have another type.
     """
-    check(records)
     as_stated = MembersAsStated(checked_protocols(protocols), StatedClients(tuple(clients)))
+    return read_stored_records(records, as_stated, topics, cluster, stage)
+
+
+def read_stored_records(
+    records: DataFrame, as_stated: MembersAsStated, topics: DataFrame | None, cluster: str, stage: Stage
+) -> OffsetsTopic:
+    """Read records as ``read_offsets_topic`` does; ``as_stated`` is what a user says about members."""
+    check(records)
     decoded = map_batches(_last_of_each_key(records), partial(_decode_batches, as_stated), _COUNTED)
     return _tables(stage(decoded), topics, cluster)
 
 
 def read_printed_offsets_topic(
-    lines: DataFrame,
-    *,
-    topics: DataFrame | None = None,
-    protocols: Sequence[str] | None = None,
-    clients: Sequence[StatedClient] = (),
-    cluster: str = DEFAULT_CLUSTER,
-    stage: Stage = DataFrame.persist,
+    lines: DataFrame, as_stated: MembersAsStated, topics: DataFrame | None, cluster: str, stage: Stage
 ) -> OffsetsTopic:
     """Read the console consumer's output: lines with ``text`` and their position ``file``, ``block`` and ``line``.
 
-    Positions are in the order of printing. The other parameters are those of ``read_offsets_topic``.
+    Positions are in the order of printing. The other parameters are those of ``read_stored_records``.
     """
-    as_stated = MembersAsStated(checked_protocols(protocols), StatedClients(tuple(clients)))
     placed = map_batches(lines, partial(_read_batches, as_stated), _PLACED)
     tables = _tables(stage(_last_printed(placed)), topics, cluster)
     return replace(tables, members=_with_used_topics(tables.members, tables.offsets))

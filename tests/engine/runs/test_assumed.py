@@ -17,7 +17,8 @@ from rebalance_sim.engine.runs.assumed import (
 )
 from rebalance_sim.releases import untested
 from rebalance_sim.sources import assumptions
-from rebalance_sim.sources.scenarios import scenario_names, scenario_of
+from rebalance_sim.sources.scenarios import scenario_of
+from rebalance_sim.sources.yaml_files import shipped_names
 
 OF_MEMBERS = (*assumptions.PROTOCOLS, assumptions.USED_TOPICS, assumptions.OPAQUE, assumptions.NO_TOPICS)
 OF_GROUPS = (
@@ -39,7 +40,7 @@ def test_assumed_protocols_are_found(sentence: str) -> None:
         (CLIENTS, "owned partitions and rack are unknown for 1 member in 1 group: the formatters do not print them"),
         (CLIENTS, "consumers of other client libraries are simulated as Java's (3 groups)"),
         *((GROUPS, sentence.replace("{}", "1,200 groups (a, b)")) for sentence in OF_GROUPS),
-        *((TIMES, each) for name in scenario_names() for each in simulation_assumptions(scenario_of(name))),
+        *((TIMES, each) for name in shipped_names("scenarios") for each in simulation_assumptions(scenario_of(name))),
         (BROKERS, RELEASE.format("4.3")),
         (BROKERS, untested("9.9")),
         (BROKERS, "brokers of Kafka 3.9 have the consumer protocol (KIP-848) enabled, which is early access"),
