@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.releases import kafka_version
-from tests.oracle import JsonObject, OracleUnavailable, answers, measure
+from tests.oracle import JsonObject, answers, measure
 from tests.support.batches import Batch
 from tests.support.cases import answer_of
 from tests.support.model import Cluster, Group, Member
+from tests.support.unavailable import Unavailable
 
 RULES = (("sticky", "2.3"), ("sticky", "4.3"), ("cooperative-sticky", "4.3"))
 _SECONDS, _FEWEST_ROUNDS = 2, 3
@@ -78,7 +79,7 @@ def _compare(shape: Shape, strategy: str, version: str) -> None:
         if theirs != batch.answers(version, strategy):
             raise AssertionError(f"{shape} by {strategy} {version}: Kafka's answers are not ours")
         measured = measure(version, strategy, cases, seconds=_SECONDS)
-    except OracleUnavailable as reason:
+    except Unavailable as reason:
         print(f"{title}  Kafka's classes cannot run here: {reason}")
         return
     ours, kafka = _rate(batch, strategy, version), float(measured["cases_per_cpu_second"])

@@ -17,7 +17,7 @@ from tests.support import notebook_pages
 from tests.support.audited_fleet import MEMBERS, OFFSETS, write_fleet
 from tests.support.finished_runs import LONG, SCRIPT, TURNED
 from tests.support.hostile_page import write_hostile_audit, write_hostile_page
-from tests.support.library_programs import LibrariesUnavailable, install_packages
+from tests.support.library_programs import install_packages
 from tests.support.page_pictures import DOCS, PICTURES, chromium, started_chromium, take, write_page
 
 pytestmark = pytest.mark.browser
@@ -109,10 +109,7 @@ def many(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
 def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the script of axe-core."""
     folder = tmp_path_factory.mktemp("axe")
-    try:
-        install_packages(Path(__file__).parent / "accessibility", folder)
-    except LibrariesUnavailable as reason:
-        pytest.skip(str(reason))
+    install_packages(Path(__file__).parent / "accessibility", folder)
     return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
 
 

@@ -14,9 +14,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.cluster.jars import java_command, needs_zookeeper
-from tests.support.maven import JarsUnavailable, java_environment
-
-__all__ = ["TOOLS", "Broker", "BrokerError", "JarsUnavailable", "JoiningBroker", "broker"]
+from tests.support.maven import java_environment
 
 HOST = "127.0.0.1"
 # Any 16 bytes in URL-safe base64.
@@ -335,7 +333,7 @@ class JoiningBroker(Broker):
             self._format()
 
 
-def broker(
+def running(
     version: str,
     directory: Path,
     *,
@@ -343,7 +341,7 @@ def broker(
     users: Mapping[str, str] | None = None,
     java_options: Sequence[str] = (),
 ) -> Broker:
-    """Return a broker of any version whose jars are released."""
+    """Return a broker of any version whose jars are released, which runs for the duration of a ``with``."""
     kind = BrokerWithZooKeeper if needs_zookeeper(version) else Broker
     return kind(version, directory, settings=settings, users=users, java_options=java_options)
 

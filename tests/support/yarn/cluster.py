@@ -31,7 +31,7 @@ def hadoop_version() -> str:
 class YarnCluster:
     """HDFS and YARN for as long as a ``with`` lasts; ``directory`` receives the log and the containers' folders.
 
-    Raises ``JarsUnavailable`` on a machine that cannot run it.
+    Raises ``Unavailable`` on a machine that cannot run it.
     """
 
     def __init__(self, directory: Path, java_home: Path) -> None:
