@@ -118,10 +118,7 @@ def spark() -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         environment.setenv("JAVA_HOME", str(home))
-        builder = SparkSession.builder.master("local[2]").appName("tests")
-        for name, value in settings.items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
+        session = SparkSession.builder.master("local[2]").appName("tests").config(map={**settings}).getOrCreate()
         find_classes_once(SparkContext._jvm)
         yield session
         session.stop()

@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaException
 from tests.support.cluster.fleet import COOPERATIVE, RANGE, ROBIN, SERVER, STICKY, Client
 from tests.support.cluster.jars import java_command
 from tests.support.maven import java_environment
+from tests.support.processes import kill_unless_ended
 
 _JAVA_ASSIGNORS = {
     RANGE: "org.apache.kafka.clients.consumer.RangeAssignor",
@@ -87,11 +88,7 @@ class ConsumersProcess:
         # At the end of its input, it closes every consumer and exits. A killed process has no input any more.
         with suppress(BrokenPipeError):
             self._process.stdin.close()
-        try:
-            self._process.wait(timeout=_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        kill_unless_ended(self._process, _END_SECONDS)
         self._reader.join()
 
     def close(self, name: str) -> None:
