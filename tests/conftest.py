@@ -14,6 +14,7 @@ from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.engine.spark.session import FOR_FEW_ROWS, find_classes_once
 from tests.support.shares import Draws, add_options, share_of
 from tests.support.spark_settings import FOR_A_SHORT_LIFE, set_for_a_while, with_archive
+from tests.support.unavailable import Unavailable
 
 # Fixed cases, unless a seed is given: see RANDOM in the Makefile. `make hunt` draws more.
 hypothesis.settings.load_profile("ci")
@@ -78,6 +79,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    """Skip a test whose fixtures need what this machine lacks."""
+    yield from _skipped_if_unavailable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Skip a test that needs what this machine lacks."""
+    yield from _skipped_if_unavailable()
+
+
+def _skipped_if_unavailable() -> Iterator[None]:
+    try:
+        yield
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+
+
 @pytest.fixture(scope="session")
 def seed(request: pytest.FixtureRequest) -> int:
     """Return what random cases are drawn from."""
@@ -98,10 +118,7 @@ def spark() -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         environment.setenv("JAVA_HOME", str(home))
-        builder = SparkSession.builder.master("local[2]").appName("tests")
-        for name, value in settings.items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
+        session = SparkSession.builder.master("local[2]").appName("tests").config(map={**settings}).getOrCreate()
         find_classes_once(SparkContext._jvm)
         yield session
         session.stop()

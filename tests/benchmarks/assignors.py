@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.releases import kafka_version
-from tests.oracle import JsonObject, OracleUnavailable, answers, measure
+from tests.oracle import answers, measure
 from tests.support.batches import Batch
-from tests.support.cases import answer_of
+from tests.support.cases import answer_of, case_of
 from tests.support.model import Cluster, Group, Member
+from tests.support.unavailable import Unavailable
 
 RULES = (("sticky", "2.3"), ("sticky", "4.3"), ("cooperative-sticky", "4.3"))
 _SECONDS, _FEWEST_ROUNDS = 2, 3
@@ -68,7 +69,7 @@ def bench_assignors() -> None:
 def _compare(shape: Shape, strategy: str, version: str) -> None:
     groups = _groups(shape, strategy, version)
     batch = Batch(groups)
-    cases = [_case(nth, strategy, group) for nth, group in enumerate(groups)]
+    cases = [{"rule": strategy, "id": str(nth)} | case_of(group) for nth, group in enumerate(groups)]
     title = f"  {shape!s:50} {strategy:18} {version}"
     try:
         theirs = [answer_of(answer) for answer in answers(version, cases, _LONGEST_CALL)]
@@ -78,7 +79,7 @@ def _compare(shape: Shape, strategy: str, version: str) -> None:
         if theirs != batch.answers(version, strategy):
             raise AssertionError(f"{shape} by {strategy} {version}: Kafka's answers are not ours")
         measured = measure(version, strategy, cases, seconds=_SECONDS)
-    except OracleUnavailable as reason:
+    except Unavailable as reason:
         print(f"{title}  Kafka's classes cannot run here: {reason}")
         return
     ours, kafka = _rate(batch, strategy, version), float(measured["cases_per_cpu_second"])
@@ -133,18 +134,3 @@ def _group(shape: Shape, draw: random.Random) -> Group:
         for _ in range(shape.members + shape.gone)
     ]
     return Group(tuple(members), Cluster(topics))
-
-
-def _case(nth: int, strategy: str, group: Group) -> JsonObject:
-    members = [
-        {
-            "member_id": member.member_id,
-            "instance_id": None,
-            "topics": list(member.topics),
-            "owned": [[partition.topic, partition.number] for partition in member.owned],
-            "generation": member.generation,
-            "rack": None,
-        }
-        for member in group.members
-    ]
-    return {"rule": strategy, "id": str(nth), "topics": group.cluster.partitions, "members": members}

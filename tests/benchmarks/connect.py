@@ -13,8 +13,9 @@ from rebalance_sim.kafka.connect.leader import NumberedClusters, assign_rounds
 from rebalance_sim.kafka.wire.connect_protocol import SESSIONED
 from rebalance_sim.releases import kafka_version
 from tests.benchmarks.assignors import processor_seconds
-from tests.oracle.oracle import JsonObject, OracleUnavailable, connect_answers, connect_rebalances_per_second
+from tests.oracle.oracle import JsonObject, connect_answers, connect_rebalances_per_second
 from tests.support.connect_clusters import played, prepared_rounds, told_by_kafka
+from tests.support.unavailable import Unavailable
 
 _RELEASE = "4.3.1"
 _LIMIT = 3.0
@@ -74,7 +75,7 @@ def _compare(shape: _Shape) -> bool:
         if theirs != played(cases, _RELEASE):
             raise AssertionError(f"{shape}: Kafka's answers are not ours")
         kafka = shape.resources * connect_rebalances_per_second(_RELEASE, cases, _SECONDS)
-    except OracleUnavailable as reason:
+    except Unavailable as reason:
         print(f"  {shape}: Kafka's classes cannot run here: {reason}")
         return True
     leaders, rounds = prepared_rounds(cases, _RELEASE)

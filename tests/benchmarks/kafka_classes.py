@@ -36,10 +36,11 @@ from rebalance_sim.kafka.wire.consumer_protocol import (
 )
 from rebalance_sim.releases import NEWEST, kafka_version
 from tests.benchmarks.assignors import processor_seconds
-from tests.oracle import JsonObject, OracleUnavailable, answers, measure
+from tests.oracle import JsonObject, answers, measure
 from tests.support.arrays import offsets
 from tests.support.batches import Batch
 from tests.support.model import Cluster, Group, Member, Partition
+from tests.support.unavailable import Unavailable
 
 _KAFKA, _VERSION = "4.3", kafka_version(NEWEST)
 _LIMITS = {"alone": 1.0, "from bytes": 3.0}
@@ -126,7 +127,7 @@ def _compare(rule: str, title: str, ours: _Prepared, cases: Sequence[JsonObject]
     """Print how fast both are, and yield the limits missed, of which there is none where Kafka's classes cannot run."""
     try:
         _check(rule, ours, cases[: max(1, _COMPARED // len(cases[0]["members"]))])
-    except OracleUnavailable as reason:
+    except Unavailable as reason:
         print(f"  {rule:15} {title:48} Kafka's classes cannot run here: {reason}")
         return
     names = ("election", "election_with_join") if rule == "election" else (rule, f"{rule}-from-bytes")

@@ -24,8 +24,9 @@ from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.kafka.partitioners.record_accumulator import ProducerSettings
 from tests.benchmarks.memory import peak_memory
 from tests.benchmarks.rounds import seconds
-from tests.oracle import OracleUnavailable, build, jars
+from tests.oracle import build, jars
 from tests.support.spark_settings import set_for_a_while
+from tests.support.unavailable import Unavailable
 
 KEYS = ((20_000_000, 16), (5_000_000, 100))
 RECORDS = 100_000_000
@@ -44,7 +45,7 @@ def bench_keys(spark: SparkSession, folder: Path, rounds: int) -> None:
     """Keys into the noop sink; what they cost is compared after the partitions are."""
     try:
         add_jvm_udf(spark)
-    except OracleUnavailable as reason:
+    except Unavailable as reason:
         print(f"\nkeys: the JVM UDF needs Kafka's jar: {reason}")
         return
     for count, length in KEYS:

@@ -12,8 +12,9 @@ from itertools import product
 from rebalance_sim.kafka.assignors.streams.sticky_task_assignor import assign
 from rebalance_sim.releases import NEWEST, kafka_version
 from tests.benchmarks.assignors import processor_seconds
-from tests.oracle import JsonObject, OracleUnavailable, answers, measure
+from tests.oracle import JsonObject, answers, measure
 from tests.support.streams_groups import StreamsAnswer, answer_of, groups_of, streams_answers
+from tests.support.unavailable import Unavailable
 
 _KAFKA, _RELEASE = "4.3", "4.3.1"
 _LIMIT = 3.0
@@ -90,7 +91,7 @@ def _compare(shape: _Shape) -> bool:
     try:
         _check(cases[:20])
         kafka = tasks * float(measure(_KAFKA, "streams-sticky", cases, _SECONDS)["cases_per_cpu_second"])
-    except OracleUnavailable as reason:
+    except Unavailable as reason:
         print(f"  {shape}: Kafka's classes cannot run here: {reason}")
         return True
     groups, version = groups_of(cases), kafka_version(NEWEST)

@@ -6,20 +6,15 @@ connectors, of which Java 19 and later copy a set into a smaller table.
 """
 
 import random
-from collections.abc import Iterator
 
-from tests.oracle.random_cases import JsonObject
+from tests.oracle.random_cases import JsonObject, drawn
 from tests.support.java import PREFIXES
 
 PROTOCOLS = ("sessioned", "sessioned", "compatible", "default")
 
 
-def connect_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    rng = random.Random(seed)
-    return (_connect_case(rng, f"c{seed}-{i}") for i in range(count))
-
-
-def _connect_case(rng: random.Random, case_id: str) -> JsonObject:
+@drawn("c")
+def connect_cases(rng: random.Random, case_id: str) -> JsonObject:
     max_delay_ms = rng.choice((0, 1, 40, 1000, 60_000, 300_000, rng.randint(2, 400_000)))
     play = _Play(rng, max_delay_ms)
     steps = [play.step() for _ in range(rng.choice((3, 20, 24, 30)))]

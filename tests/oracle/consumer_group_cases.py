@@ -6,21 +6,14 @@ the log fails at times, and the coordinator moves.
 """
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.oracle.conversation import STORE_ERRORS_OF_4, HeartbeatConversation
+from tests.oracle.conversation import STORE_ERRORS_OF_4, HeartbeatConversation, conversations
 from tests.oracle.oracle import JsonObject
 
 _INSTANCES = ("i0", "i1", "i2")
 _NAMES = ("orders", "payments", "clicks", "audit")
 _REBALANCE_TIMEOUTS_MS = (60_000, 60_000, 10_000, 300_000, 3000)
-
-
-def consumer_group_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Conversations for Kafka 4.3."""
-    rng = random.Random(f"consumer-group {seed}")
-    return (_Conversation(rng).case(f"consumer-group-{seed}-{i}") for i in range(count))
 
 
 @dataclass
@@ -34,6 +27,7 @@ class _Consumer:
 
 class _Conversation(HeartbeatConversation[_Consumer]):
     _TIME_WEIGHTS = (25, 35, 20, 15, 6)
+    _LIMITED = 0.08
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng, _NAMES)
@@ -46,13 +40,6 @@ class _Conversation(HeartbeatConversation[_Consumer]):
         self._store_troubles = rng.choice((0.0, 0.0, 0.0, 0.08))
         self._moves = rng.choice((0.0, 0.0, 0.05))
         self._most_consumers = rng.choice((2, 3, 5, 8))
-
-    def case(self, case_id: str) -> JsonObject:
-        rng = self._rng
-        interval_ms = rng.choice((None, None, 0, 3000))
-        if interval_ms is not None:
-            self._config["assignment_interval_ms"] = interval_ms
-        return self._played(case_id, 40, limited=0.08)
 
     # --- what happens next
 
@@ -265,3 +252,7 @@ class _Conversation(HeartbeatConversation[_Consumer]):
         rng = self._rng
         consumer = self._any()
         self._heartbeat(consumer, rng.choice((-2, -1)), instance_id=rng.choice((None, "i0", "i9")))
+
+
+consumer_group_cases = conversations("consumer-group", _Conversation)
+"""Conversations for Kafka 4.3."""

@@ -3,17 +3,17 @@
 import base64
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from tests.oracle.oracle import JsonObject
-from tests.oracle.random_cases import bucket
+from tests.oracle.random_cases import Cases, bucket
 
 Member = TypeVar("Member")
 STORE_ERRORS_OF_4 = ("NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "MESSAGE_TOO_LARGE")
 
 
-class Conversation:
+class Conversation(ABC):
     """A conversation that grows by a request at a time."""
 
     def __init__(self, rng: random.Random) -> None:
@@ -22,6 +22,10 @@ class Conversation:
         self._now_ms = 0
         self._ids: dict[str, str] = {}
         self._partitions: dict[str, int] = {}
+
+    @abstractmethod
+    def case(self, case_id: str) -> JsonObject:
+        """Return the conversation."""
 
     def _add(self, **fields: object) -> None:
         self._steps.append({"at_ms": self._now_ms, **fields})
@@ -37,12 +41,16 @@ class Conversation:
         return {"rule": "coordinator", "id": case_id, "seed": seed, "config": config, "steps": self._steps}
 
 
-class HeartbeatConversation(Conversation, ABC, Generic[Member]):
+class HeartbeatConversation(Conversation, Generic[Member]):
     """A conversation of members that send heartbeats (KIP-848, KIP-932, KIP-1071)."""
 
     _TIME_WEIGHTS = (15, 30, 20, 30, 6)
     """How often no time passes, a short one, about a second, the interval of heartbeats, or a long one."""
     _SECONDS_MS: tuple[int, ...] = (999, 1000, 1000, 1001, 3000)
+    _SETTINGS: Mapping[str, tuple[int | None, ...]] = {"assignment_interval_ms": (None, None, 0, 3000)}
+    """Values of settings; None for the default."""
+    _LIMITED, _LONGEST = 0.15, 40
+    """The share of conversations with few members, and the most steps."""
 
     def __init__(self, rng: random.Random, topics: tuple[str, ...]) -> None:
         super().__init__(rng)
@@ -53,13 +61,16 @@ class HeartbeatConversation(Conversation, ABC, Generic[Member]):
         self._gone: list[Member] = []
         self._config: JsonObject = {}
 
-    def _played(self, case_id: str, longest: int, limited: float) -> JsonObject:
-        """Return the conversation, of at most so many steps; the share ``limited`` of them has few members."""
+    def case(self, case_id: str) -> JsonObject:
         rng = self._rng
-        if rng.random() < limited:
+        for setting, values in self._SETTINGS.items():
+            value = rng.choice(values)
+            if value is not None:
+                self._config[setting] = value
+        if rng.random() < self._LIMITED:
             self._config["consumer_group_max_size"] = rng.randint(1, 3)
         self._add_topics()
-        for _ in range(rng.choice((rng.randint(4, 12), rng.randint(12, longest)))):
+        for _ in range(rng.choice((rng.randint(4, 12), rng.randint(12, self._LONGEST)))):
             self._pass_time()
             self._act()
         return self._finished(case_id, self._config)
@@ -102,6 +113,16 @@ class HeartbeatConversation(Conversation, ABC, Generic[Member]):
     def _forget(self) -> None:
         """A crash: nothing more is heard."""
         self._lose()
+
+
+def conversations(name: str, begin: Callable[[random.Random], Conversation]) -> Cases:
+    """Return what yields conversations of a kind from a seed."""
+
+    def cases(seed: int, count: int) -> Iterator[JsonObject]:
+        rng = random.Random(f"{name} {seed}")
+        return (begin(rng).case(f"{name}-{seed}-{i}") for i in range(count))
+
+    return cases
 
 
 def topic_ids(rng: random.Random, names: tuple[str, ...]) -> dict[str, str]:

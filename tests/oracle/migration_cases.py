@@ -8,22 +8,15 @@ moves.
 """
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tests.oracle.conversation import STORE_ERRORS_OF_4, Conversation, topic_ids
+from tests.oracle.conversation import STORE_ERRORS_OF_4, Conversation, conversations, topic_ids
 from tests.oracle.coordinator_cases import subscription
 from tests.oracle.oracle import JsonObject
 
 _TOPICS = ("t", "u")
 _PROTOCOLS = ("range", "roundrobin", "cooperative-sticky")
 _INSTANCES = ("i0", "i1", "i2", "i3")
-
-
-def migration_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Conversations for Kafka 4.3."""
-    rng = random.Random(f"migration {seed}")
-    return (_Conversation(rng).case(f"migration-{seed}-{i}") for i in range(count))
 
 
 def assignment(partitions: dict[str, list[int]]) -> str:
@@ -384,3 +377,7 @@ class _Conversation(Conversation):
                 self._add(request="heartbeat", member=member.number, generation=self._epoch, instance_id=instance_id)
             else:
                 self._join(member, member.number, protocol_type=rng.choice(("consumer", "connect")))
+
+
+migration_cases = conversations("migration", _Conversation)
+"""Conversations for Kafka 4.3."""

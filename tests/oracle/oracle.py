@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from tests.support.built_once import copied, kept, locked
 from tests.support.maven import SHORT_LIFE, maven_environment
+from tests.support.unavailable import Unavailable
 
 _HERE = Path(__file__).resolve().parent
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
@@ -106,10 +107,6 @@ _UNREACHABLE = re.compile(
     r"|Cannot access \S+ \(.*\) in offline mode|previous attempt|Network is unreachable"
 )
 _NO_COMPILER = re.compile(r"No compiler is provided|release version \d+ not supported")
-
-
-class OracleUnavailable(Exception):  # noqa: N818 - a state of the machine, which tests skip on
-    """Raised on a machine that cannot run the oracle; the message names what is missing."""
 
 
 def build() -> None:
@@ -319,7 +316,7 @@ def _folder() -> Path:
 
 def _run_maven(*goals: str) -> None:
     if shutil.which("mvn") is None:
-        raise OracleUnavailable("mvn is not on the PATH, and the oracle is not built yet")
+        raise Unavailable("mvn is not on the PATH, and the oracle is not built yet")
     result = subprocess.run(
         ["mvn", "-q", "-B", *goals],
         cwd=_folder(),
@@ -333,17 +330,17 @@ def _run_maven(*goals: str) -> None:
         return
     output = (result.stdout + result.stderr)[-4000:]
     if _UNREACHABLE.search(output):
-        raise OracleUnavailable(f"Maven cannot reach its repository:\n{output}")
+        raise Unavailable(f"Maven cannot reach its repository:\n{output}")
     if _NO_COMPILER.search(output):
-        raise OracleUnavailable(f"Maven needs a JDK {_OLDEST_JAVA} or newer:\n{output}")
+        raise Unavailable(f"Maven needs a JDK {_OLDEST_JAVA} or newer:\n{output}")
     raise RuntimeError(f"the oracle does not build:\n{output}")
 
 
 @functools.cache
 def _require_java() -> None:
     if shutil.which("java") is None:
-        raise OracleUnavailable("java is not on the PATH")
+        raise Unavailable("java is not on the PATH")
     printed = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(\d+)', printed)
     if found is None or int(found.group(1)) < _OLDEST_JAVA:
-        raise OracleUnavailable(f"the oracle needs Java {_OLDEST_JAVA} or newer, not {printed.strip()}")
+        raise Unavailable(f"the oracle needs Java {_OLDEST_JAVA} or newer, not {printed.strip()}")

@@ -8,7 +8,7 @@ filled to the last byte. Partitions without a leader, up to all of them, are giv
 import random
 from collections.abc import Iterator
 
-from tests.oracle.random_cases import JsonObject
+from tests.oracle.random_cases import JsonObject, drawn
 
 _TOPICS = ("t", "orders", "payments.eu", "ähre", "a-rather-long-name-of-a-topic")
 _BATCH_OVERHEAD = 61
@@ -17,26 +17,10 @@ _RECORD_OVERHEAD = 7
 _LIMITS_OF_LENGTHS = (0, 1, 49, 57, 58, 63, 64, 65, 8_180, 8_192)
 
 
-def murmur2_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    rng = random.Random(seed)
-    for i in range(count):
-        keys = [rng.randbytes(rng.choice((0, 1, 2, 3, 4, rng.randint(5, 40), rng.randint(5, 40)))) for _ in range(20)]
-        yield {"rule": "murmur2", "id": f"m{seed}-{i}", "keys": [key.hex() for key in keys]}
-
-
-def default_partitioner_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    rng = random.Random(seed)
-    return (_default_partitioner_case(rng, f"d{seed}-{i}") for i in range(count))
-
-
-def built_in_partitioner_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    rng = random.Random(seed)
-    return (_built_in_partitioner_case(rng, f"b{seed}-{i}") for i in range(count))
-
-
-def producer_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    rng = random.Random(seed)
-    return (_producer_case(rng, f"p{seed}-{i}") for i in range(count))
+@drawn("m")
+def murmur2_cases(rng: random.Random, case_id: str) -> JsonObject:
+    keys = [rng.randbytes(rng.choice((0, 1, 2, 3, 4, rng.randint(5, 40), rng.randint(5, 40)))) for _ in range(20)]
+    return {"rule": "murmur2", "id": case_id, "keys": [key.hex() for key in keys]}
 
 
 def _metadata(rng: random.Random, case_id: str, rule: str, most_topics: int) -> JsonObject:
@@ -51,7 +35,8 @@ def _unavailable(rng: random.Random, topics: dict[str, int]) -> list[list[object
     return [[topic, p] for topic, count in topics.items() for p in range(count) if rng.random() < share[topic]]
 
 
-def _default_partitioner_case(rng: random.Random, case_id: str) -> JsonObject:
+@drawn("d")
+def default_partitioner_cases(rng: random.Random, case_id: str) -> JsonObject:
     case = _metadata(rng, case_id, "default-partitioner", most_topics=3)
     topics: dict[str, int] = case["topics"]
     steps: list[JsonObject] = []
@@ -69,7 +54,8 @@ def _default_partitioner_case(rng: random.Random, case_id: str) -> JsonObject:
     return case | {"steps": steps}
 
 
-def _built_in_partitioner_case(rng: random.Random, case_id: str) -> JsonObject:
+@drawn("b")
+def built_in_partitioner_cases(rng: random.Random, case_id: str) -> JsonObject:
     case = _metadata(rng, case_id, "built-in-partitioner", most_topics=1)
     ((topic, partitions),) = case["topics"].items()
     sticky_batch_size = rng.choice((1, 100, rng.randint(1, 2000), 16_384))
@@ -113,7 +99,8 @@ def uniform_sticky_partitioner_cases(seed: int, count: int) -> Iterator[JsonObje
     return (case | {"partitioner": "UniformStickyPartitioner"} for case in producer_cases(seed, count))
 
 
-def _producer_case(rng: random.Random, case_id: str) -> JsonObject:
+@drawn("p")
+def producer_cases(rng: random.Random, case_id: str) -> JsonObject:
     case = _metadata(rng, case_id, "producer", most_topics=3)
     topics: dict[str, int] = case["topics"]
     if rng.random() < 0.4:

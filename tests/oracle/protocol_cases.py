@@ -9,7 +9,7 @@ most seven per bucket: `computeIfAbsent` turns a bucket into a tree at its eight
 import random
 from collections.abc import Iterator
 
-from tests.oracle.random_cases import JsonObject, bucket
+from tests.oracle.random_cases import JsonObject, bucket, drawn
 from tests.support.java import java_hash
 
 READ_RULES = ("read-subscription", "read-assignment", "read-sticky", "read-cooperative-sticky")
@@ -20,10 +20,10 @@ _STEMS = ("orders", "t", "größe", "注文", "\U0001f600", "\uff5e", "\ue000", 
 _RACKS = (None, None, "", "r1", "eu-west-1a", "注文")
 
 
-def write_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Return members to be encoded."""
-    rng = random.Random(seed)
-    return ({"rule": "write-bytes", "id": f"w{seed}-{i}", "members": [_member(rng)]} for i in range(count))
+@drawn("w")
+def write_cases(rng: random.Random, case_id: str) -> JsonObject:
+    """A member to be encoded."""
+    return {"rule": "write-bytes", "id": case_id, "members": [_member(rng)]}
 
 
 def read_cases(seed: int, answers: list[JsonObject], count: int) -> Iterator[JsonObject]:

@@ -7,6 +7,7 @@ and no other name shares their bucket: at the ninth Java's HashMap grows out of 
 tree, which needs names chosen to that end.
 """
 
+import functools
 import random
 import uuid
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ from tests.support.java import PREFIXES, hash_improved_to, java_hash, name_with_
 
 JsonObject = dict[str, Any]
 Racks = list[str | None]
+Cases = Callable[[int, int], Iterator[JsonObject]]
+"""Yields so many cases from a seed."""
 
 STANDARD_PROTOCOLS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "stream")
 
@@ -29,38 +32,18 @@ _FOREIGN = ("größe", "заказы", "注文", "café", "ΔΣ")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def election_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    rng = random.Random(seed)
-    return (election_case(rng, f"e{seed}-{i}") for i in range(count))
+def drawn(letter: str) -> Callable[[Callable[[random.Random, str], JsonObject]], Cases]:
+    """Make the drawing of one case that of many, from a seed; their ids begin with a letter."""
 
+    def of_seed(draw: Callable[[random.Random, str], JsonObject]) -> Cases:
+        @functools.wraps(draw)
+        def cases(seed: int, count: int) -> Iterator[JsonObject]:
+            rng = random.Random(seed)
+            return (draw(rng, f"{letter}{seed}-{i}") for i in range(count))
 
-def assignor_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Cases without a "rule": each is good for every assignor."""
-    rng = random.Random(seed)
-    return (assignor_case(rng, f"a{seed}-{i}") for i in range(count))
+        return cases
 
-
-def sticky_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Cases without a "rule", for assignors that look at what members owned."""
-    rng = random.Random(seed)
-    return (sticky_case(rng, f"s{seed}-{i}") for i in range(count))
-
-
-def crowded_election_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Cases in which the coordinator's maps grow large, or protocols are close to each other in Scala's tries."""
-    rng = random.Random(seed)
-    return (crowded_election_case(rng, f"ce{seed}-{i}") for i in range(count))
-
-
-def crowded_assignor_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Cases without a "rule", for every assignor, in which the maps of topics grow."""
-    rng = random.Random(seed)
-    return (crowded_assignor_case(rng, f"ca{seed}-{i}") for i in range(count))
-
-
-def partition_for_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    rng = random.Random(seed)
-    return (partition_for_case(rng, f"p{seed}-{i}") for i in range(count))
+    return of_seed
 
 
 # ---- names
@@ -154,7 +137,8 @@ def _group_size(rng: random.Random) -> int:
 # ---- elections
 
 
-def election_case(rng: random.Random, case_id: str) -> JsonObject:
+@drawn("e")
+def election_cases(rng: random.Random, case_id: str) -> JsonObject:
     group_type = rng.choices(("consumer", "connect"), weights=(95, 5))[0]
     crowded = rng.random() < 0.04
     ids = _member_ids(rng, rng.randint(16, 30) if crowded else _group_size(rng))
@@ -240,8 +224,12 @@ def _removals(rng: random.Random, ids: list[str]) -> list[str]:
     return removals
 
 
-def crowded_election_case(rng: random.Random, case_id: str) -> JsonObject:
-    """Many members with one protocol, or one vote for each of some close protocols: the first in the map wins."""
+@drawn("ce")
+def crowded_election_cases(rng: random.Random, case_id: str) -> JsonObject:
+    """Many members with one protocol, so that the coordinator's maps grow, or one vote for each of some protocols.
+
+    These are close in Scala's tries, and the first in the map wins.
+    """
     if rng.random() < 0.4:
         ids = _colliding(rng, rng.choice(_AROUND_GROWTH), _short)
         lists = [["range"]] * len(ids)
@@ -268,6 +256,7 @@ def _close_names(rng: random.Random, count: int) -> list[str]:
 
 
 def assignor_case(rng: random.Random, case_id: str) -> JsonObject:
+    """A group without a "rule", which is good for every assignor."""
     ids = _member_ids(rng, _group_size(rng))
     topics = _topics(rng)
     members = _members(ids)
@@ -279,6 +268,9 @@ def assignor_case(rng: random.Random, case_id: str) -> JsonObject:
     if rng.random() < 0.35:
         case["racks"] = place_racks(rng, members, topics)
     return case
+
+
+assignor_cases = drawn("a")(assignor_case)
 
 
 def _members(ids: list[str]) -> list[JsonObject]:
@@ -391,9 +383,11 @@ def _replica_racks(rng: random.Random, racks: list[str], everywhere: bool, blind
 # ---- sticky assignors
 
 
-def sticky_case(rng: random.Random, case_id: str) -> JsonObject:
+@drawn("s")
+def sticky_cases(rng: random.Random, case_id: str) -> JsonObject:
     """A group after some change: what its members remember is mostly what an assignor may have given them.
 
+    It has no "rule": it is good for every assignor that looks at what members owned.
     Where loads are torn apart, many partitions move, some of them on and back.
     """
     torn = rng.random() < 0.12
@@ -571,8 +565,12 @@ def _spoil_subscriptions(rng: random.Random, members: list[JsonObject]) -> None:
 # ---- groups with many topics
 
 
-def crowded_assignor_case(rng: random.Random, case_id: str) -> JsonObject:
-    """A group after some change, with about as many topics as make a table grow; some of them may be gone."""
+@drawn("ca")
+def crowded_assignor_cases(rng: random.Random, case_id: str) -> JsonObject:
+    """A group after some change, with about as many topics as make a table grow; some of them may be gone.
+
+    It has no "rule": it is good for every assignor.
+    """
     names = _distinct(rng, rng.choice((12, 13, 14, 24, 25, 26, 48, 49)), _short)
     topics = {name: rng.choice((1, 1, 2)) for name in names}
     ids = _member_ids(rng, rng.choice((1, 2, 3, 5, 13)))
@@ -590,7 +588,8 @@ def crowded_assignor_case(rng: random.Random, case_id: str) -> JsonObject:
 # ---- the coordinator's partition
 
 
-def partition_for_case(rng: random.Random, case_id: str) -> JsonObject:
+@drawn("p")
+def partition_for_cases(rng: random.Random, case_id: str) -> JsonObject:
     # The hash code of the last name is the one integer that has no absolute value.
     named = rng.choice((_short, _foreign, _astral, _other_client, lambda r: "polygenelubricants"))
     partitions = rng.choice((1, 3, 50, 50, 100, rng.randint(1, 1000)))

@@ -13,14 +13,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tests.oracle.conversation import uuid_hash
-from tests.oracle.random_cases import JsonObject, assignor_case, bucket, place_racks
+from tests.oracle.random_cases import JsonObject, assignor_case, bucket, drawn, place_racks
 from tests.support.java import java_hash
-
-
-def server_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Cases without a "rule": each is good for every server-side assignor."""
-    rng = random.Random(seed)
-    return (server_case(rng, f"s{seed}-{i}") for i in range(count))
 
 
 def early_server_cases(seed: int, count: int) -> Iterator[JsonObject]:
@@ -34,17 +28,13 @@ def early_server_cases(seed: int, count: int) -> Iterator[JsonObject]:
         yield case
 
 
-def share_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Cases of share groups (KIP-932): several members have a partition, and some partitions cannot be assigned yet.
+@drawn("s")
+def share_cases(rng: random.Random, case_id: str) -> JsonObject:
+    """A share group (KIP-932): several members have a partition, and some partitions cannot be assigned yet.
 
     What a member has is in the order of its record: topic by topic. At most three ids share a hash code, so that no
     bucket of partitions becomes a tree.
     """
-    rng = random.Random(seed)
-    return (_share_case(rng, f"s{seed}-{i}") for i in range(count))
-
-
-def _share_case(rng: random.Random, case_id: str) -> JsonObject:
     case = server_case(rng, case_id)
     topics: dict[str, int] = case["topics"]
     names = [*topics, "deleted-topic"]
@@ -73,6 +63,7 @@ def _share_topic_id(rng: random.Random, alike: int | None) -> str:
 
 
 def server_case(rng: random.Random, case_id: str) -> JsonObject:
+    """A group without a "rule", which is good for every server-side assignor."""
     case = assignor_case(rng, case_id)
     case.pop("racks", None)
     members: list[JsonObject] = case["members"]
@@ -90,6 +81,9 @@ def server_case(rng: random.Random, case_id: str) -> JsonObject:
     names = [*topics, *dict.fromkeys(topic for member in members for topic, _ in member["owned"])]
     case["topic_ids"] = _topic_ids(rng, [(name, topics.get(name, 0)) for name in dict.fromkeys(names)])
     return case
+
+
+server_cases = drawn("s")(server_case)
 
 
 def _name_many_topics(rng: random.Random, members: list[JsonObject], topics: dict[str, int]) -> None:

@@ -5,19 +5,12 @@ Members choose their ids, and follow what they were answered ("next") or do not.
 """
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.oracle.conversation import HeartbeatConversation
+from tests.oracle.conversation import HeartbeatConversation, conversations
 from tests.oracle.oracle import JsonObject
 
 _NAMES = ("orders", "payments", "clicks", "audit")
-
-
-def share_group_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Conversations for Kafka 4.0 and later."""
-    rng = random.Random(f"share-group {seed}")
-    return (_Conversation(rng).case(f"share-group-{seed}-{i}") for i in range(count))
 
 
 @dataclass
@@ -33,13 +26,6 @@ class _Conversation(HeartbeatConversation[_Member]):
         self._same_topics = rng.random() < 0.6
         self._faulty = rng.choice((0.03, 0.1, 0.25))
         self._most_members = rng.choice((2, 3, 5, 8))
-
-    def case(self, case_id: str) -> JsonObject:
-        rng = self._rng
-        interval_ms = rng.choice((None, None, 0, 3000))
-        if interval_ms is not None:
-            self._config["assignment_interval_ms"] = interval_ms
-        return self._played(case_id, 40, limited=0.15)
 
     def _act(self) -> None:
         rng = self._rng
@@ -128,3 +114,7 @@ class _Conversation(HeartbeatConversation[_Member]):
         """A member that is known joins again, as after a restart with the same id."""
         member = self._any()
         self._heartbeat(member, 0, subscription=member.subscription)
+
+
+share_group_cases = conversations("share-group", _Conversation)
+"""Conversations for Kafka 4.0 and later."""

@@ -5,19 +5,13 @@ At most seven ids share a bucket, so that no bucket of a map becomes a tree.
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from tests.oracle.random_cases import JsonObject, bucket
+from tests.oracle.random_cases import JsonObject, bucket, drawn
 from tests.support.java import java_hash
 
 _SAME_HASH = ("Aa", "BB")
 _MOST_ALIKE = 7
-
-
-def streams_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Cases of groups, most of which have had tasks before, in all stages from balanced to chaotic."""
-    rng = random.Random(seed)
-    return (_streams_case(rng, f"t{seed}-{i}") for i in range(count))
 
 
 def agreed(answers: Sequence[JsonObject]) -> JsonObject:
@@ -28,7 +22,9 @@ def agreed(answers: Sequence[JsonObject]) -> JsonObject:
     return {name: value for name, value in given.items() if name in ("id", "assignment", "error")}
 
 
-def _streams_case(rng: random.Random, case_id: str) -> JsonObject:
+@drawn("t")
+def streams_cases(rng: random.Random, case_id: str) -> JsonObject:
+    """A group; most have had tasks before, in all stages from balanced to chaotic."""
     size = rng.choice((1, 3, 8, 24, 60))
     count = rng.randint(1, size)
     topology = {

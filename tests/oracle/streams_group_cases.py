@@ -6,10 +6,10 @@ answered ("next", "assigned") or do not. Topics appear and grow, with their chan
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.oracle.conversation import HeartbeatConversation
+from tests.oracle.conversation import HeartbeatConversation, conversations
 from tests.oracle.oracle import JsonObject
 
 _SOURCES = ("orders", "payments", "clicks")
@@ -17,12 +17,6 @@ _CHANGELOGS = ("totals-changelog", "joins-changelog")
 _NAMES = (*_SOURCES, *_CHANGELOGS)
 _MOST_IDS = 10
 """More would share buckets: the ids are a letter and a digit."""
-
-
-def streams_group_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Conversations for Kafka 4.2 and later."""
-    rng = random.Random(f"streams-group {seed}")
-    return (_Conversation(rng).case(f"streams-group-{seed}-{i}") for i in range(count))
 
 
 @dataclass
@@ -34,6 +28,12 @@ class _Member:
 
 class _Conversation(HeartbeatConversation[_Member]):
     _SECONDS_MS = (999, 1000, 1000, 1001, 2999, 3000, 3001)
+    _SETTINGS: Mapping[str, tuple[int | None, ...]] = {
+        "assignment_interval_ms": (None, None, 0, 3000, 15_000),
+        "initial_rebalance_delay_ms": (None, None, 0, 0, 7000),
+        "num_standby_replicas": (None, None, 1, 1, 2),
+    }
+    _LONGEST = 50
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng, _NAMES)
@@ -63,18 +63,6 @@ class _Conversation(HeartbeatConversation[_Member]):
             for name in part["changelogs"]:
                 tasks = max(self._partitions.get(source, 1) for source in part["sources"])
                 self._partitions[name] = max(tasks, self._partitions.get(name, 0))
-
-    def case(self, case_id: str) -> JsonObject:
-        rng = self._rng
-        for setting, values in (
-            ("assignment_interval_ms", (None, None, 0, 3000, 15_000)),
-            ("initial_rebalance_delay_ms", (None, None, 0, 0, 7000)),
-            ("num_standby_replicas", (None, None, 1, 1, 2)),
-        ):
-            value = rng.choice(values)
-            if value is not None:
-                self._config[setting] = value
-        return self._played(case_id, 50, limited=0.15)
 
     def _act(self) -> None:
         rng = self._rng
@@ -225,3 +213,7 @@ class _Conversation(HeartbeatConversation[_Member]):
         if self._rng.random() < 0.3:
             other = self._new_topology(other["epoch"])
         self._join(self._any(), topology=other)
+
+
+streams_group_cases = conversations("streams-group", _Conversation)
+"""Conversations for Kafka 4.2 and later."""

@@ -1,9 +1,8 @@
 """Random heartbeats of members of streams groups: what they have, what they are to have, and who holds their tasks."""
 
 import random
-from collections.abc import Iterator
 
-from tests.oracle.random_cases import JsonObject
+from tests.oracle.random_cases import JsonObject, drawn
 
 KINDS = ("active", "standby", "warmup")
 SUBTOPOLOGIES, PARTITIONS = ("0", "1"), 3
@@ -12,14 +11,9 @@ _PROCESSES = ("p", "q")
 """The member's own process, and another one."""
 
 
-def reconciliation_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Return heartbeats, from plausible ones to tasks in all roles at once."""
-    rng = random.Random(seed)
-    for i in range(count):
-        yield {"rule": "streams-reconciliation", "id": f"h{seed}-{i}", "config": _heartbeat(rng)}
-
-
-def _heartbeat(rng: random.Random) -> JsonObject:
+@drawn("h")
+def reconciliation_cases(rng: random.Random, case_id: str) -> JsonObject:
+    """A heartbeat, from plausible ones to tasks in all roles at once."""
     density, epoch = rng.choice((0.1, 0.3, 0.6)), rng.randint(1, 6)
     assigned, pending = _current(rng, density), _current(rng, rng.choice((0.0, density)))
     for kind in KINDS:
@@ -39,7 +33,7 @@ def _heartbeat(rng: random.Random) -> JsonObject:
     if rng.random() < 0.8:
         missing = rng.choice((0.0, 0.0, 0.3, 1.0))
         owned = {kind: _owned(rng, assigned[kind], pending[kind], missing) for kind in KINDS}
-    return {
+    heartbeat = {
         "state": rng.choice(_STATES),
         "epoch": epoch,
         "previous_epoch": rng.randint(0, epoch),
@@ -50,6 +44,7 @@ def _heartbeat(rng: random.Random) -> JsonObject:
         "holders": _holders(rng, assigned, pending, rng.choice((0.0, 0.2, 0.6))),
         "owned": owned,
     }
+    return {"rule": "streams-reconciliation", "id": case_id, "config": heartbeat}
 
 
 def _current(rng: random.Random, density: float) -> JsonObject:

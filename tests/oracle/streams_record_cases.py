@@ -1,9 +1,8 @@
 """Random records of streams groups (KIP-1071) in __consumer_offsets, with the fields of the newest release."""
 
 import random
-from collections.abc import Iterator
 
-from tests.oracle.random_cases import JsonObject
+from tests.oracle.random_cases import JsonObject, drawn
 
 TYPES = {
     "StreamsGroupMetadata": 17,
@@ -18,12 +17,11 @@ _MOST, _MOST_16 = 2**31 - 1, 2**15 - 1
 _TOMBSTONES = 0.1
 
 
-def streams_record_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Return cases of up to eight records each, some of them tombstones, which have no value."""
-    rng = random.Random(seed)
-    for i in range(count):
-        steps = [_record(rng) for _ in range(rng.randint(1, 8))]
-        yield {"rule": "offsets-topic", "id": f"r{seed}-{i}", "steps": steps}
+@drawn("r")
+def streams_record_cases(rng: random.Random, case_id: str) -> JsonObject:
+    """Up to eight records, some of them tombstones, which have no value."""
+    steps = [_record(rng) for _ in range(rng.randint(1, 8))]
+    return {"rule": "offsets-topic", "id": case_id, "steps": steps}
 
 
 def _record(rng: random.Random) -> JsonObject:

@@ -5,7 +5,7 @@ import pytest
 from tests.oracle.oracle import SHARE_GROUP_RELEASES, coordinator_answers
 from tests.oracle.share_group_cases import share_group_cases
 from tests.support.comparison import conversation_of, different
-from tests.support.conversations.share_player import share_group_answer
+from tests.support.conversations.heartbeat_players import share_group_answer
 from tests.support.shares import Draws
 
 pytestmark = pytest.mark.oracle

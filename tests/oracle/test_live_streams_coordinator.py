@@ -5,7 +5,7 @@ import pytest
 from tests.oracle.oracle import STREAMS_GROUP_RELEASES, coordinator_answers
 from tests.oracle.streams_group_cases import streams_group_cases
 from tests.support.comparison import conversation_of, different
-from tests.support.conversations.streams_player import streams_group_answer
+from tests.support.conversations.heartbeat_players import streams_group_answer
 from tests.support.shares import Draws
 
 pytestmark = pytest.mark.oracle

@@ -3,8 +3,7 @@
 import fcntl
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.support.cluster.broker import Broker, broker
+from tests.support.cluster.broker import Broker, running
 from tests.support.interruptions import start
-from tests.support.maven import JarsUnavailable
 from tests.support.shares import share_of
 
 VERSIONS = ("4.3.1", "3.9.2", "2.3.1")
@@ -56,19 +54,6 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert packing.wait() == 0, log.read_text()
             assert {path.name for path in folder.iterdir()} == {"lock", "log", "e.tar.gz"}
     return packed
-
-
-@contextmanager
-def running(
-    version: str, directory: Path, *, settings: Mapping[str, str] | None = None, users: Mapping[str, str] | None = None
-) -> Iterator[Broker]:
-    """Start a broker, or skip the test on a machine that cannot run one."""
-    with ExitStack() as stack:
-        try:
-            started = stack.enter_context(broker(version, directory, settings=settings, users=users))
-        except JarsUnavailable as reason:
-            pytest.skip(f"no broker of Kafka {version}: {reason}")
-        yield started
 
 
 @pytest.fixture(scope="session", params=VERSIONS)

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import SOMETHING_NEW, main
 from rebalance_sim.tables import FINDINGS, NEWS
-from tests.real.conftest import VERSIONS, running
+from tests.real.conftest import VERSIONS
 from tests.real.test_audited_cluster import DELAY_MS, is_coordinated
-from tests.support.cluster.broker import Broker
+from tests.support.cluster.broker import Broker, running
 from tests.support.cluster.capture import until
 from tests.support.cluster.fleet import COOPERATIVE, RANGE, ROBIN
 from tests.support.cluster.silent_members import SilentGroup, leave

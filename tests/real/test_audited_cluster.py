@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim import findings
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
-from tests.real.conftest import VERSIONS, running
-from tests.support.cluster.broker import Broker
+from tests.real.conftest import VERSIONS
+from tests.support.cluster.broker import Broker, running
 from tests.support.cluster.capture import until
 from tests.support.cluster.fleet import COOPERATIVE, JAVA_DEFAULT, RANGE, ROBIN, STICKY
 from tests.support.cluster.silent_members import SilentGroup

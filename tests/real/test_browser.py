@@ -1,13 +1,14 @@
 """The page in a headless Chromium."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, ViewportSize
+from playwright.sync_api import Browser, FloatRect, Locator, Page, ViewportSize
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import INCOMPLETE, main
@@ -17,7 +18,7 @@ from tests.support import notebook_pages
 from tests.support.audited_fleet import MEMBERS, OFFSETS, write_fleet
 from tests.support.finished_runs import LONG, SCRIPT, TURNED
 from tests.support.hostile_page import write_hostile_audit, write_hostile_page
-from tests.support.library_programs import LibrariesUnavailable, install_packages
+from tests.support.library_programs import install_packages
 from tests.support.page_pictures import DOCS, PICTURES, chromium, started_chromium, take, write_page
 
 pytestmark = pytest.mark.browser
@@ -109,10 +110,7 @@ def many(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
 def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the script of axe-core."""
     folder = tmp_path_factory.mktemp("axe")
-    try:
-        install_packages(Path(__file__).parent / "accessibility", folder)
-    except LibrariesUnavailable as reason:
-        pytest.skip(str(reason))
+    install_packages(Path(__file__).parent / "accessibility", folder)
     return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
 
 
@@ -124,44 +122,65 @@ def notebook(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> s
     return page.as_uri()
 
 
-class Watched:
-    """A page that must neither write to the console nor load anything."""
-
-    def __init__(self, browser: Browser, address: str) -> None:
-        self.page, self.address = browser.new_page(viewport=DESKTOP), address
-        self.messages: list[str] = []
-        self.loaded: list[str] = []
-        self.page.on("console", lambda message: self.messages.append(message.text))
-        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
-        self.page.on("request", lambda request: self.loaded.append(request.url))
-        self.page.goto(address)
-
-    def close(self) -> None:
-        """Check that nothing happened, and close the page."""
-        assert self.messages == []
-        assert [url for url in self.loaded if not url.startswith("data:")] == [self.address]
-        self.page.close()
+@contextmanager
+def watched(browser: Browser, address: str, allowed: str | tuple[str, ...] = "data:") -> Iterator[Page]:
+    """Open a page that must neither write to the console nor load anything but what is allowed."""
+    page, messages, loaded = browser.new_page(viewport=DESKTOP), list[str](), list[str]()
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda request: loaded.append(request.url))
+    page.goto(address)
+    yield page
+    assert messages == []
+    assert [url for url in loaded if not url.startswith(allowed)] == [address]
+    page.close()
 
 
 @pytest.fixture
 def page(browser: Browser, address: str) -> Iterator[Page]:
-    watched = Watched(browser, address)
-    yield watched.page
-    watched.close()
+    with watched(browser, address) as page:
+        yield page
 
 
 @pytest.fixture
 def audit_page(browser: Browser, fleet: str) -> Iterator[Page]:
-    watched = Watched(browser, fleet)
-    yield watched.page
-    watched.close()
+    with watched(browser, fleet) as page:
+        yield page
 
 
 @pytest.fixture
 def hostile_audit_page(browser: Browser, hostile_audit: str) -> Iterator[Page]:
-    watched = Watched(browser, hostile_audit)
-    yield watched.page
-    watched.close()
+    with watched(browser, hostile_audit) as page:
+        yield page
+
+
+Opened = Callable[..., Page]
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Opened]:
+    """Return what opens a page, by default as wide as on a desktop, until the end of the test."""
+    with ExitStack() as pages:
+
+        def opened(address: str, viewport: ViewportSize = DESKTOP, **more: Any) -> Page:
+            page = browser.new_page(viewport=viewport, **more)
+            pages.callback(page.close)
+            page.goto(address)
+            return page
+
+        yield opened
+
+
+def box_of(element: Locator) -> FloatRect:
+    """Return where an element is, which must be there."""
+    box = element.bounding_box()
+    assert box is not None
+    return box
+
+
+def found_groups(page: Page) -> int:
+    """Return how many groups the page says it has found."""
+    return int(page.locator("#found-groups").inner_text().split()[0])
 
 
 def colour_of(element: Locator, name: str) -> str:
@@ -210,8 +229,7 @@ def test_the_groups_to_look_at_first_are_there_without_a_click(audit_page: Page)
     assert "need attention: " in verdict.inner_text()
     first = audit_page.locator(".action").first
     assert first.locator(".badge").inner_text() == "Error"
-    box = first.locator(".affected a").first.bounding_box()
-    assert box is not None
+    box = box_of(first.locator(".affected a").first)
     assert box["y"] + box["height"] < DESKTOP["height"]
 
 
@@ -237,11 +255,11 @@ def test_whether_a_group_can_migrate_takes_a_search(audit_page: Page) -> None:
 
 def test_who_consumes_a_topic_takes_a_search_or_a_click(audit_page: Page) -> None:
     search(audit_page, "eight")
-    anywhere = int(audit_page.locator("#found-groups").inner_text().split()[0])
+    anywhere = found_groups(audit_page)
     audit_page.get_by_role("button", name="Show only the groups that consume topic eight").click()
     consumers = {row["group_id"] for row in MEMBERS if "eight" in row["subscription"]}
     consumers |= {row["group_id"] for row in OFFSETS if row["topic"] == "eight"}
-    assert int(audit_page.locator("#found-groups").inner_text().split()[0]) == len(consumers) <= anywhere
+    assert found_groups(audit_page) == len(consumers) <= anywhere
     shown = {name.split()[0] for name in rows_of(audit_page).locator("td:first-child").all_inner_texts()}
     assert shown == consumers
     marked = rows_of(audit_page).filter(has_text="committed offsets only").locator("a").all_inner_texts()
@@ -250,7 +268,7 @@ def test_who_consumes_a_topic_takes_a_search_or_a_click(audit_page: Page) -> Non
     search(audit_page, "large-lag")
     rows_of(audit_page).locator("a").click()
     audit_page.locator(".group:visible .topic-link", has_text="eight").click()
-    assert int(audit_page.locator("#found-groups").inner_text().split()[0]) == len(consumers)
+    assert found_groups(audit_page) == len(consumers)
     assert "committed offsets only" not in rows_of(audit_page).filter(has_text="large-lag").inner_text()
 
 
@@ -262,10 +280,10 @@ def test_groups_are_found_by_their_clients(audit_page: Page, scope: str, text: s
     audit_page.locator("#filter-scope").select_option(scope)
     search(audit_page, text)
     assert groups <= set(rows_of(audit_page).locator("a").all_inner_texts())
-    found = int(audit_page.locator("#found-groups").inner_text().split()[0])
+    found = found_groups(audit_page)
     assert found < GROUPS / 2
     audit_page.locator("#filter-scope").select_option("")
-    assert int(audit_page.locator("#found-groups").inner_text().split()[0]) >= found
+    assert found_groups(audit_page) >= found
 
 
 def test_the_bar_hides_no_heading_that_a_link_leads_to(audit_page: Page) -> None:
@@ -274,23 +292,19 @@ def test_the_bar_hides_no_heading_that_a_link_leads_to(audit_page: Page) -> None
     for link in links:
         link.click()
         target = audit_page.locator(f"[id='{audit_page.evaluate('location.hash.slice(1)')}']")
-        heading, below = target.locator("h2, h3").first.bounding_box(), bar.bounding_box()
-        assert heading is not None
-        assert below is not None
+        heading, below = box_of(target.locator("h2, h3").first), box_of(bar)
         assert heading["y"] >= below["y"] + below["height"]
     covered = audit_page.evaluate(COVERED)
     assert covered == []
 
 
-def test_what_settings_cost_is_whole_on_a_phone(browser: Browser, fleet: str) -> None:
-    page = browser.new_page(viewport=PHONE)
-    page.goto(fleet)
+def test_what_settings_cost_is_whole_on_a_phone(opened: Opened, fleet: str) -> None:
+    page = opened(fleet, PHONE)
     page.locator(".affected a", has_text="rollout-downtime").first.click()
     costs = page.locator(".group:visible [id$=-restart]")
     assert costs.locator("td:visible").count() > 10
     group = page.locator(".group:visible").get_attribute("id")
     assert [name for name in page.evaluate(WIDER_TABLES) if name.startswith(f"{group}-")] == []
-    page.close()
 
 
 def test_details_open_and_close_with_the_keyboard(audit_page: Page) -> None:
@@ -319,15 +333,14 @@ def test_a_finding_leads_to_its_groups_in_the_table(audit_page: Page) -> None:
     audit_page.locator("summary", has_text="Notes:").click()
     audit_page.locator("a[data-kind=migration-possible]").click()
     assert audit_page.locator("#filter-kind").input_value() == "migration-possible"
-    number = int(audit_page.locator("#found-groups").inner_text().split()[0])
+    number = found_groups(audit_page)
     assert 0 < number < GROUPS
     audit_page.get_by_role("button", name="Reset").click()
     assert audit_page.locator("#found-groups").inner_text().split()[1] == "groups"
 
 
-def test_thousands_of_groups_are_searched_at_once(browser: Browser, many: str) -> None:
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(many)
+def test_thousands_of_groups_are_searched_at_once(opened: Opened, many: str) -> None:
+    page = opened(many)
     assert page.locator("#found-groups").inner_text() == "5,000 groups"
     took = [page.evaluate(SEARCH, query) for query in ("x", "x-59", "x-599", "no-members", "nothing")]
     print(f"searching 5,000 groups: at most {max(took):.0f} ms")
@@ -344,7 +357,6 @@ def test_thousands_of_groups_are_searched_at_once(browser: Browser, many: str) -
     command = page.locator("#other-command").inner_text()
     assert "/TEAM_NAME --groups xxx" in command
     assert command.endswith("-5500 --out page")
-    page.close()
 
 
 def test_the_pictures_of_the_documentation_can_be_taken(browser: Browser, spark: SparkSession, tmp_path: Path) -> None:
@@ -360,18 +372,15 @@ def test_the_pictures_of_the_documentation_can_be_taken(browser: Browser, spark:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("which", ["address", "fleet", "hostile_audit"])
 def test_axe_finds_nothing_serious(
-    browser: Browser, axe: str, which: str, scheme: str, request: pytest.FixtureRequest
+    opened: Opened, axe: str, which: str, scheme: str, request: pytest.FixtureRequest
 ) -> None:
-    page = browser.new_page(viewport=DESKTOP, bypass_csp=True)
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    page.goto(request.getfixturevalue(which))
+    page = opened(request.getfixturevalue(which), bypass_csp=True, color_scheme=scheme)
     if page.locator(".affected a").count():
         page.locator(".affected a").first.click()
     for summary in page.locator("summary:visible").all()[:5]:
         summary.click()
     page.evaluate(axe)
     assert page.evaluate(SERIOUS) == []
-    page.close()
 
 
 def test_every_chart_has_marks_and_a_text_alternative(page: Page) -> None:
@@ -418,13 +427,12 @@ def test_the_filter_works_with_the_keyboard(page: Page) -> None:
      ("fleet", {"a", "button", "input", "scroll", "select", "summary"})],
 )  # fmt: skip
 def test_everything_can_be_reached_with_the_keyboard(
-    browser: Browser, which: str, expected: set[str], request: pytest.FixtureRequest
+    opened: Opened, which: str, expected: set[str], request: pytest.FixtureRequest
 ) -> None:
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(request.getfixturevalue(which))
+    page = opened(request.getfixturevalue(which))
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
-    assert page.locator(".skip").bounding_box()["x"] >= 0  # type: ignore[index]
+    assert box_of(page.locator(".skip"))["x"] >= 0
     reached = set()
     for _ in range(500):
         page.keyboard.press("Tab")
@@ -435,7 +443,6 @@ def test_everything_can_be_reached_with_the_keyboard(
         assert outlined == "solid", kind
         reached.add(kind)
     assert reached == expected
-    page.close()
 
 
 def test_the_data_of_a_chart_can_be_expanded_with_the_keyboard(page: Page) -> None:
@@ -453,10 +460,9 @@ def test_a_long_name_can_be_read_in_full(page: Page) -> None:
 @pytest.mark.parametrize("viewport", [PHONE, DESKTOP])
 @pytest.mark.parametrize("which", ["address", "fleet", "hostile_audit", "one_group", "many"])
 def test_nothing_is_wider_than_the_window(
-    browser: Browser, which: str, viewport: ViewportSize, request: pytest.FixtureRequest
+    opened: Opened, which: str, viewport: ViewportSize, request: pytest.FixtureRequest
 ) -> None:
-    page = browser.new_page(viewport=viewport)
-    page.goto(request.getfixturevalue(which))
+    page = opened(request.getfixturevalue(which), viewport)
     links: list[Any] = page.locator(".affected a").all()
     for link in [None, *links[:5], *links[-3:]]:
         if link is not None:
@@ -470,117 +476,92 @@ def test_nothing_is_wider_than_the_window(
         drawing = page.locator("figure").first.get_by_role("img")
         scale = drawing.evaluate("drawing => drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width")
         assert 0.9 <= scale <= 1
-    page.close()
 
 
-def test_past_rebalances_are_whole_on_a_phone(browser: Browser, hostile_audit: str) -> None:
+def test_past_rebalances_are_whole_on_a_phone(opened: Opened, hostile_audit: str) -> None:
     """The calendar, and the strip of a group: each lane is drawn within the window, and has its words."""
-    page = browser.new_page(viewport={"width": 390, "height": 844})
-    page.goto(hostile_audit)
+    page = opened(hostile_audit, {"width": 390, "height": 844})
     page.locator(".score a").click()
     page.locator(".affected a").first.click()
     for table in ("#history .lanes", ".group:target [id$=-history-caption] + .lanes"):
         lanes = page.locator(f"{table} tbody tr")
         assert lanes.count() >= 4
         for lane in lanes.all():
-            box = lane.locator("svg").bounding_box()
-            assert box is not None
+            box = box_of(lane.locator("svg"))
             assert box["x"] >= 0
             assert 300 < box["x"] + box["width"] <= 390
             assert lane.locator("svg path").count() == 1
             assert lane.locator("td").last.inner_text()[0].isdigit()
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    page.close()
 
 
-def test_a_phone_shows_under_which_setting_a_rollout_is_drawn(browser: Browser, fleet: str) -> None:
-    page = browser.new_page(viewport=PHONE)
-    page.goto(fleet)
+def test_a_phone_shows_under_which_setting_a_rollout_is_drawn(opened: Opened, fleet: str) -> None:
+    page = opened(fleet, PHONE)
     page.locator(".affected a", has_text="rollout-downtime").first.click()
     titles = page.locator(".group:target .rollout .alternative b")
     assert titles.first.inner_text() == "As it is"
     assert titles.count() > 1
     assert all(title.is_visible() for title in titles.all())
-    page.close()
 
 
-def test_a_timeline_is_readable_on_a_phone(browser: Browser, fleet: str) -> None:
+def test_a_timeline_is_readable_on_a_phone(opened: Opened, fleet: str) -> None:
     """Each member's name stands above its lane, which is as wide as the page, and the times do not overlap."""
-    page = browser.new_page(viewport=PHONE)
-    page.goto(fleet)
+    page = opened(fleet, PHONE)
     page.locator(".affected a", has_text="rollout-downtime").first.click()
     drawn = page.locator(".group:target .lanes")
     lanes = drawn.locator("tbody tr:not(.alternative)").all()
     assert len(lanes) > 5
     for lane in lanes:
         parts = (lane.locator("th"), lane.locator("svg"), lane.locator("td").last)
-        name, picture, text = (part.bounding_box() for part in parts)
-        assert name is not None
-        assert picture is not None
-        assert text is not None
+        name, picture, text = map(box_of, parts)
         assert name["y"] + name["height"] <= picture["y"] < picture["y"] + picture["height"] <= text["y"] + 1
         assert picture["width"] > 0.85 * PHONE["width"]
     boxes = [label.bounding_box() for label in drawn.locator(".axis text").all()]
     assert len(boxes) > 3
     places = sorted((box["x"], box["x"] + box["width"]) for box in boxes if box is not None)
     assert all(right < left for (_, right), (left, _) in pairwise(places))
-    page.close()
 
 
-def test_the_first_column_of_a_wide_table_stays_in_sight(browser: Browser, address: str) -> None:
-    page = browser.new_page(viewport=PHONE)
-    page.goto(address)
+def test_the_first_column_of_a_wide_table_stays_in_sight(opened: Opened, address: str) -> None:
+    page = opened(address, PHONE)
     for name in page.evaluate(WIDER_TABLES):
         region = page.locator(f"[id='{name}'] .scroll")
         region.evaluate("region => region.scrollLeft = region.scrollWidth")
-        within, first = region.bounding_box(), region.locator("tbody tr").first.locator("td, th").first.bounding_box()
-        assert within is not None
-        assert first is not None
+        within, first = box_of(region), box_of(region.locator("tbody tr").first.locator("td, th").first)
         assert abs(first["x"] - within["x"]) <= 1
         assert first["width"] < within["width"] / 2
     assert page.evaluate(WIDER_TABLES)
-    page.close()
 
 
 @pytest.mark.parametrize(("scheme", "colours"), [("light", LIGHT), ("dark", DARK)])
-def test_colours_follow_light_and_dark_mode(
-    browser: Browser, address: str, scheme: str, colours: dict[str, str]
-) -> None:
-    page = browser.new_page(viewport=DESKTOP)
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    page.goto(address)
+def test_colours_follow_light_and_dark_mode(opened: Opened, address: str, scheme: str, colours: dict[str, str]) -> None:
+    page = opened(address, color_scheme=scheme)
     assert colour_of(page.locator("body"), "backgroundColor") == rgb(colours["paper"])
     chart = page.locator("figure").first
     assert colour_of(chart.locator("svg.wide .role-axis-label text").first, "fill") == rgb(colours["ink"])
     assert colour_of(chart.locator("svg.wide > rect").first, "fill") == rgb(colours["paper"])
-    page.close()
 
 
-def test_print_uses_light_colours_and_wide_charts(browser: Browser, address: str) -> None:
-    page = browser.new_page(viewport=PHONE)
-    page.goto(address)
+def test_print_uses_light_colours_and_wide_charts(opened: Opened, address: str) -> None:
+    page = opened(address, PHONE)
     page.emulate_media(media="print", color_scheme="dark")
     assert colour_of(page.locator("body"), "backgroundColor") == rgb(LIGHT["paper"])
     assert page.locator("svg.wide").first.is_visible()
     assert not page.locator("nav").is_visible()
-    page.close()
 
 
-def test_print_has_what_to_do_and_the_details_of_the_worst_groups(browser: Browser, fleet: str) -> None:
-    page = browser.new_page(viewport=DESKTOP)
-    page.goto(fleet)
+def test_print_has_what_to_do_and_the_details_of_the_worst_groups(opened: Opened, fleet: str) -> None:
+    page = opened(fleet)
     page.emulate_media(media="print")
     assert page.locator(".action").first.is_visible()
     assert not page.locator(".controls").is_visible()
     printed = page.locator("section.group:visible")
     assert 20 < printed.count() < GROUPS
     assert printed.locator(".badge.warning, .badge.error").count() >= printed.count()
-    page.close()
 
 
-def test_the_page_is_complete_without_scripts(browser: Browser, address: str, fleet: str) -> None:
-    page = browser.new_page(java_script_enabled=False)
-    page.goto(address)
+def test_the_page_is_complete_without_scripts(opened: Opened, address: str, fleet: str) -> None:
+    page = opened(address, java_script_enabled=False)
     assert page.locator("figure svg.wide").first.is_visible()
     assert not page.locator(".filter").first.is_visible()
     page.goto(fleet)
@@ -588,23 +569,19 @@ def test_the_page_is_complete_without_scripts(browser: Browser, address: str, fl
     assert rows_of(page).count() == 25
     assert not page.locator(".controls").is_visible()
     assert page.locator("section.group:visible").count() == GROUPS
-    page.close()
 
 
 def test_frames_in_a_notebook_keep_their_styles_links_and_height(browser: Browser, notebook: str) -> None:
-    watched = Watched(browser, notebook)
-    page = watched.page
-    frames = page.locator("iframe")
-    assert frames.count() == len(notebook_pages.cells()) - 1
-    whole = page.frame_locator("iframe").nth(0)
-    whole.locator(".affected a").first.click()
-    assert whole.locator(".group:visible h3").count() == 1
-    assert page.url == notebook
-    assert colour_of(whole.locator("h2").first, "color") == rgb(LIGHT["ink"])
-    assert colour_of(whole.locator("table").first, "borderTopStyle") == "none"
-    for place in range(frames.count()):
-        if frames.nth(place).get_attribute("data-fits"):
-            body = page.frame_locator("iframe").nth(place).locator("body")
-            assert body.evaluate("body => body.offsetHeight - innerHeight") <= 2
-    watched.loaded = [url for url in watched.loaded if url != "about:srcdoc"]
-    watched.close()
+    with watched(browser, notebook, ("data:", "about:srcdoc")) as page:
+        frames = page.locator("iframe")
+        assert frames.count() == len(notebook_pages.cells()) - 1
+        whole = page.frame_locator("iframe").nth(0)
+        whole.locator(".affected a").first.click()
+        assert whole.locator(".group:visible h3").count() == 1
+        assert page.url == notebook
+        assert colour_of(whole.locator("h2").first, "color") == rgb(LIGHT["ink"])
+        assert colour_of(whole.locator("table").first, "borderTopStyle") == "none"
+        for place in range(frames.count()):
+            if frames.nth(place).get_attribute("data-fits"):
+                body = page.frame_locator("iframe").nth(place).locator("body")
+                assert body.evaluate("body => body.offsetHeight - innerHeight") <= 2

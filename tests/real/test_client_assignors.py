@@ -13,7 +13,6 @@ from tests.support import other_libraries
 from tests.support.batches import Batch
 from tests.support.bounds import outside
 from tests.support.cases import Answer, group_of
-from tests.support.library_programs import LibrariesUnavailable
 from tests.support.librdkafka_leader import ask_librdkafka
 from tests.support.model import VERSIONS, Assignment, Group, Member, Partition
 from tests.support.shares import Draws
@@ -145,11 +144,8 @@ def asked(
 ) -> tuple[str, list[Group], list[dict[str, Answer]]]:
     """Ask the libraries of Go and JavaScript about groups of brokers of a version."""
     groups = [*other_libraries.some_groups(seed, draws(500)), *other_libraries.one_topic_groups(seed, draws(500))]
-    try:
-        of_go = other_libraries.ask_go(request.param, groups, programs)
-        of_node = other_libraries.ask_node(request.param, groups, programs)
-    except LibrariesUnavailable as reason:
-        pytest.skip(str(reason))
+    of_go = other_libraries.ask_go(request.param, groups, programs)
+    of_node = other_libraries.ask_node(request.param, groups, programs)
     return request.param, groups, [go | node for go, node in zip(of_go, of_node, strict=True)]
 
 
@@ -206,10 +202,7 @@ def test_libraries_of_ruby_and_erlang_return_the_predicted_assignment(
 ) -> None:
     """The programs list partitions in ascending order, which brokers before 4.3 need not do."""
     groups = [*other_libraries.some_groups(seed, draws(400)), *other_libraries.one_topic_groups(seed, draws(100))]
-    try:
-        answers = ask(version, groups, programs)
-    except LibrariesUnavailable as reason:
-        pytest.skip(str(reason))
+    answers = ask(version, groups, programs)
     for strategy in strategies:
         ours = map(in_order, Batch(groups).answers(version, strategy))
         answered = [(theirs[strategy], given) for theirs, given in zip(answers, ours, strict=True)]
@@ -243,10 +236,7 @@ def test_libraries_of_go_assign_within_the_bounds(strategy: str, bounded_groups:
         answers = other_libraries.ask_go("4.3", groups, programs)
         return [given for answer in answers if not isinstance(given := answer[strategy], str)]
 
-    try:
-        assert outside_of_bounds(strategy, bounded_groups, ask) == []
-    except LibrariesUnavailable as reason:
-        pytest.skip(str(reason))
+    assert outside_of_bounds(strategy, bounded_groups, ask) == []
 
 
 @pytest.mark.parametrize(
@@ -257,10 +247,7 @@ def test_unknown_orders_lead_to_assignments_within_the_bounds(
     strategy: str, ask: Ask, bounded_groups: list[Group], programs: Path
 ) -> None:
     """Groups that subscribe to the same topics in another order are as good examples of what a broker may list."""
-    try:
-        answers = [answer[strategy] for answer in ask("4.3", bounded_groups, programs)]
-    except LibrariesUnavailable as reason:
-        pytest.skip(str(reason))
+    answers = [answer[strategy] for answer in ask("4.3", bounded_groups, programs)]
     groups = [group for group, answer in zip(bounded_groups, answers, strict=True) if not isinstance(answer, str)]
     given = [answer for answer in answers if not isinstance(answer, str)]
     bounds = Batch(groups).bounds(GUARANTEES[strategy], silent=True)

@@ -11,7 +11,7 @@ from confluent_kafka import Message, Producer, cimpl
 
 from tests.support.cases import JsonObject
 from tests.support.keys import partitions_of
-from tests.support.library_programs import LibrariesUnavailable, answers_of, go_program
+from tests.support.library_programs import answers_of, go_program
 from tests.support.producer_answers import producer_answer
 from tests.support.shares import Draws
 
@@ -132,10 +132,7 @@ def some_writers(seed: int, count: int) -> list[JsonObject]:
 def test_a_writer_of_kafka_go_chooses_the_predicted_partitions(tmp_path: Path, seed: int, draws: Draws) -> None:
     """A Writer has one balancer for all its topics."""
     writers = some_writers(seed, draws(500))
-    try:
-        answers = answers_of(go_program("balancers", tmp_path), writers, tmp_path)
-    except LibrariesUnavailable as reason:
-        pytest.skip(str(reason))
+    answers = answers_of(go_program("balancers", tmp_path), writers, tmp_path)
     settings = {"seed": 0, "batch_size": 100, "linger_ms": 0, "adaptive": False, "unavailable": []}
     for client in ("kafka-go", "kafka-go-hash", "kafka-go-least-bytes"):
         ours = [producer_answer(client, writer | settings)["partitions"] for writer in writers]

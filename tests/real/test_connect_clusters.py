@@ -16,8 +16,8 @@ from rebalance_sim.sources.connect.config_topic import read_config_topic
 from rebalance_sim.sources.connect.rest_output import read_rest_output
 from rebalance_sim.sources.connect.stored_workers import read_workers
 from rebalance_sim.tables import CONNECTORS
-from tests.real.conftest import VERSIONS, running
-from tests.support.cluster.broker import Broker
+from tests.real.conftest import VERSIONS
+from tests.support.cluster.broker import Broker, running
 from tests.support.cluster.capture import until
 from tests.support.cluster.programs import ConnectWorker
 from tests.support.cluster.topic_reader import OFFSETS_RECORD, read_rows

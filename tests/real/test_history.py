@@ -13,7 +13,6 @@ from rebalance_sim.sources.offsets_topic.history import History as Read
 from rebalance_sim.sources.offsets_topic.history import read_history
 from tests.support.cluster.committing_groups import COMMIT_MS, GROUPS, PARTITIONS, play
 from tests.support.cluster.scripted_history import SCRIPTS, History, dump, played, topic_ids
-from tests.support.maven import JarsUnavailable
 from tests.support.rows import given_rows
 
 pytestmark = pytest.mark.cluster
@@ -33,10 +32,7 @@ def test_causes_of_scripted_groups(spark: SparkSession, tmp_path: Path, version:
     """
     scripts = SCRIPTS if version.startswith("4") else CLASSIC
     with ExitStack() as stack:
-        try:
-            on, history = played(version, tmp_path, scripts, stack)
-        except JarsUnavailable as reason:
-            pytest.skip(f"no broker of Kafka {version}: {reason}")
+        on, history = played(version, tmp_path, scripts, stack)
         parquet.write_table(dump(on), tmp_path / "dump.parquet")
         named = [(row["topic"], row["topic_id"], row["partitions"]) for row in topic_ids(on)]
     topics = given_rows(spark, named, "topic string, topic_id string, partitions int")
@@ -67,10 +63,7 @@ def test_downtime_that_commits_show(spark: SparkSession, tmp_path: Path) -> None
 
     Members of a cooperative group cannot commit during a rebalance, in which they keep partitions.
     """
-    try:
-        records, unowned = play("4.3.1", tmp_path)
-    except JarsUnavailable as reason:
-        pytest.skip(f"no broker: {reason}")
+    records, unowned = play("4.3.1", tmp_path)
     parquet.write_table(records, tmp_path / "dump.parquet")
     read = read_history([spark.read.parquet(str(tmp_path / "dump.parquet"))], groups=[*GROUPS])
     found = {row.group_id: row for row in read.episodes.collect()}

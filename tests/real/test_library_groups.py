@@ -14,8 +14,9 @@ from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.offsets_topic.fleet import read_offsets_topic
 from rebalance_sim.tables import DEFAULT_CLUSTER, MEMBERS
-from tests.real.conftest import VERSIONS, running
+from tests.real.conftest import VERSIONS
 from tests.support.cluster import truth
+from tests.support.cluster.broker import running
 from tests.support.cluster.clients import Partitions
 from tests.support.cluster.fleet import Client
 from tests.support.cluster.library_clients import library_clients
@@ -23,7 +24,6 @@ from tests.support.cluster.library_groups import library_groups
 from tests.support.cluster.live_set_ups import LiveSetUps, share_a_bucket
 from tests.support.cluster.set_ups import Join
 from tests.support.cluster.topic_reader import OFFSETS_RECORD
-from tests.support.library_programs import LibrariesUnavailable
 
 pytestmark = [
     pytest.mark.cluster,
@@ -74,10 +74,7 @@ def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     with ExitStack() as stack:
         broker = stack.enter_context(running(VERSIONS[0], directory))
         servers = broker.bootstrap_servers
-        try:
-            runners = stack.enter_context(library_clients(broker, directory))
-        except LibrariesUnavailable as reason:
-            pytest.skip(str(reason))
+        runners = stack.enter_context(library_clients(broker, directory))
         live = LiveSetUps(broker, runners, list(GROUPS.values()))
         live.form()
         capture, records = read_cluster(spark, servers), live.offsets_topic()

@@ -22,8 +22,8 @@ from rebalance_sim.sources.assumptions import JAVA_DEFAULT_PROTOCOLS
 from rebalance_sim.sources.kafka_tools.capture import Capture
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.live_cluster.group_offsets import CommittedOffsets, OffsetReader
-from tests.real.conftest import ALICE, RACK, VERSIONS, alices_properties, allow, running
-from tests.support.cluster.broker import Broker
+from tests.real.conftest import ALICE, RACK, VERSIONS, alices_properties, allow
+from tests.support.cluster.broker import Broker, running
 from tests.support.cluster.capture import is_stable, named, until
 from tests.support.cluster.clients import JavaConsumers, KafkaPythonConsumers, Partitions, RdkafkaConsumers, Runner
 from tests.support.cluster.fleet import RANGE, ROBIN, TOPICS, Client, Group, groups

@@ -15,15 +15,15 @@ from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.offsets_topic.fleet import read_offsets_topic
 from rebalance_sim.tables import DEFAULT_CLUSTER
-from tests.real.conftest import VERSIONS, running
+from tests.real.conftest import VERSIONS
 from tests.real.test_predicted_groups import HEARTBEATS
+from tests.support.cluster.broker import running
 from tests.support.cluster.clients import JavaConsumers, Partitions
 from tests.support.cluster.library_clients import library_clients
 from tests.support.cluster.live_set_ups import LiveSetUps, share_a_bucket
 from tests.support.cluster.migrating_groups import migrated, migrating_groups, offline
 from tests.support.cluster.set_ups import SetUp
 from tests.support.cluster.topic_reader import OFFSETS_RECORD
-from tests.support.library_programs import LibrariesUnavailable
 
 pytestmark = [
     pytest.mark.cluster,
@@ -60,10 +60,7 @@ def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     with ExitStack() as stack:
         broker = stack.enter_context(running(VERSIONS[0], directory, settings=HEARTBEATS))
         servers = broker.bootstrap_servers
-        try:
-            runners = stack.enter_context(library_clients(broker, directory))
-        except LibrariesUnavailable as reason:
-            pytest.skip(str(reason))
+        runners = stack.enter_context(library_clients(broker, directory))
         refused = stack.enter_context(JavaConsumers(broker.version, servers, directory / "refused.log"))
         live = LiveSetUps(broker, runners, list(GROUPS.values()))
         live.form()

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from rebalance_sim.api.connect import simulate_connect
 from rebalance_sim.sources.connect.rest_output import read_rest_output
 from rebalance_sim.tables import CONNECTORS, OFFSETS, TOPICS, WORKERS
-from tests.real.conftest import VERSIONS, running
-from tests.support.cluster.broker import Broker
+from tests.real.conftest import VERSIONS
+from tests.support.cluster.broker import Broker, running
 from tests.support.cluster.capture import until
 from tests.support.cluster.group_requests import commit
 from tests.support.cluster.programs import ConnectWorker

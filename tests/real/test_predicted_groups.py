@@ -7,8 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
-from tests.real.conftest import VERSIONS, running
+from tests.real.conftest import VERSIONS
 from tests.support.cluster import truth
+from tests.support.cluster.broker import running
 from tests.support.cluster.clients import JavaConsumers, KafkaPythonConsumers, Partitions, RdkafkaConsumers, Runner
 from tests.support.cluster.live_set_ups import LiveSetUps, share_a_bucket, topics_share_a_bucket
 from tests.support.cluster.predicted_set_ups import Predicted, members_before, predict

@@ -11,8 +11,6 @@ from tests.support.cases import GOLDEN
 from tests.support.cluster.history_score import AFTER, BEFORE, Score, find, label, score, tables
 from tests.support.cluster.random_groups import RandomGroup, random_groups
 from tests.support.cluster.random_history import play
-from tests.support.library_programs import LibrariesUnavailable
-from tests.support.maven import JarsUnavailable
 
 PAGE = Path(__file__).parents[2] / "docs" / "history.md"
 KEPT = ("4.3.1", "3.9.2", "3.3.2")
@@ -66,8 +64,5 @@ def some_groups(version: str) -> Iterator[RandomGroup]:
 @pytest.mark.parametrize("version", KEPT)
 def test_a_new_history(spark: SparkSession, tmp_path: Path, version: str, request: pytest.FixtureRequest) -> None:
     seed = request.config.getoption("--seed")
-    try:
-        play(version, list(some_groups(version)), 3, tmp_path, seed=seed, pause_seconds=20)
-    except (JarsUnavailable, LibrariesUnavailable) as reason:
-        pytest.skip(str(reason))
+    play(version, list(some_groups(version)), 3, tmp_path, seed=seed, pause_seconds=20)
     check(score(find(spark, tmp_path, BEFORE, version), tmp_path, version))

@@ -16,9 +16,9 @@ from rebalance_sim.cli import main
 from rebalance_sim.kafka.assignors.by_library import SEPARATOR
 from rebalance_sim.kafka.clients import JAVA, LIBRARIES
 from rebalance_sim.kafka.group_kinds import GroupKind
-from tests.real.conftest import VERSIONS, running
+from tests.real.conftest import VERSIONS
 from tests.support.cluster.aiokafka_consumers import AiokafkaConsumers
-from tests.support.cluster.broker import Broker
+from tests.support.cluster.broker import Broker, running
 from tests.support.cluster.capture import GROUP_REPORTS, until
 from tests.support.cluster.clients import Runner
 from tests.support.cluster.fleet import Client
@@ -26,7 +26,6 @@ from tests.support.cluster.group_requests import described
 from tests.support.cluster.library_clients import library_clients
 from tests.support.cluster.programs import connect_worker, console_consumer, streams_application
 from tests.support.cluster.topic_reader import OFFSETS_RECORD, read_rows
-from tests.support.library_programs import LibrariesUnavailable
 
 pytestmark = [
     pytest.mark.cluster,
@@ -96,10 +95,7 @@ class Seen:
 def consumers(broker: Broker, directory: Path) -> Iterator[None]:
     """Run the consumers of all libraries."""
     with ExitStack() as stack:
-        try:
-            runners: dict[str, Runner] = stack.enter_context(library_clients(broker, directory))
-        except LibrariesUnavailable as reason:
-            pytest.skip(str(reason))
+        runners: dict[str, Runner] = stack.enter_context(library_clients(broker, directory))
         runners["aiokafka"] = stack.enter_context(AiokafkaConsumers(broker.bootstrap_servers))
         for number, client in enumerate(clients()):
             runners[client.library].start(f"{client.group}#{number}", client)

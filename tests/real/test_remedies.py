@@ -17,9 +17,9 @@ from pyspark.sql import Row, SparkSession
 
 from rebalance_sim.cli import main
 from rebalance_sim.engine.audit.changes import as_kafka_names_them
-from tests.real.conftest import VERSIONS, running
+from tests.real.conftest import VERSIONS
 from tests.support.cluster.aiokafka_consumers import AiokafkaConsumers
-from tests.support.cluster.broker import Broker
+from tests.support.cluster.broker import Broker, running
 from tests.support.cluster.capture import until
 from tests.support.cluster.clients import Runner, configured_assignors
 from tests.support.cluster.fleet import RANGE, RDKAFKA_DEFAULT, ROBIN, Client
@@ -28,7 +28,6 @@ from tests.support.cluster.library_clients import library_clients
 from tests.support.cluster.live_set_ups import LiveSetUps
 from tests.support.cluster.programs import connect_worker
 from tests.support.cluster.set_ups import Grow, Join, Leave, Round, SetUp
-from tests.support.library_programs import LibrariesUnavailable
 
 pytestmark = [
     pytest.mark.cluster,
@@ -94,10 +93,7 @@ class Findings:
 def findings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Findings:
     directory = tmp_path_factory.mktemp("remedied")
     with running(VERSIONS[0], directory) as broker:
-        try:
-            return audited_twice(spark, broker, directory)
-        except LibrariesUnavailable as reason:
-            pytest.skip(str(reason))
+        return audited_twice(spark, broker, directory)
 
 
 def audited_twice(spark: SparkSession, broker: Broker, directory: Path) -> Findings:

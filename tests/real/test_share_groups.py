@@ -26,8 +26,8 @@ from rebalance_sim.sources.live_cluster.client_properties import read_client_pro
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.offsets_topic.fleet import read_offsets_topic
 from rebalance_sim.tables import EVENTS, TOPICS
-from tests.real.conftest import ALICE, VERSIONS, alices_properties, allow, running
-from tests.support.cluster.broker import Broker
+from tests.real.conftest import ALICE, VERSIONS, alices_properties, allow
+from tests.support.cluster.broker import Broker, running
 from tests.support.cluster.capture import until, write_reports
 from tests.support.cluster.live_set_ups import share_a_bucket
 from tests.support.cluster.programs import console_consumer

@@ -13,11 +13,9 @@ from pyspark.sql import SparkSession
 
 import rebalance_sim
 from rebalance_sim.cli import main
-from rebalance_sim.engine.spark.java_runtime import java_home
 from tests.support import public_functions
 from tests.support.public_functions import CASES, Given
-
-ROOT = Path(__file__).parents[2]
+from tests.support.submitted_jobs import ROOT, environment
 
 
 def test_every_public_function_has_a_case() -> None:
@@ -42,14 +40,8 @@ def given(spark: SparkSession) -> Given:
 def on_connect() -> dict[str, Any]:
     """Return the results of all cases in a session of Spark Connect."""
     pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
-    environment = os.environ | {
-        "PYTHONPATH": str(ROOT),
-        "PYSPARK_PYTHON": sys.executable,
-        "JAVA_HOME": str(java_home()),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    command = [sys.executable, "-m", public_functions.__name__]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    command, variables = [sys.executable, "-m", public_functions.__name__], os.environ | environment()
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     printed = [line for line in done.stdout.splitlines() if line.startswith("{")]
     assert printed, done.stderr[-2000:]
     answers: dict[str, Any] = json.loads(printed[-1])

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from rebalance_sim.api.streams import assign_streams
 from rebalance_sim.sources.streams.stored_applications import read_applications
 from rebalance_sim.tables import TOPICS
-from tests.real.conftest import VERSIONS, running
-from tests.support.cluster.broker import Broker
+from tests.real.conftest import VERSIONS
+from tests.support.cluster.broker import Broker, running
 from tests.support.cluster.capture import until
 from tests.support.cluster.programs import streams_application
 from tests.support.cluster.topic_reader import OFFSETS_RECORD, read_rows

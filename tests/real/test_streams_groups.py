@@ -26,8 +26,8 @@ from rebalance_sim.sources.kafka_tools.capture import read_capture
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.streams.stored_groups import read_streams_groups
 from rebalance_sim.tables import TOPICS
-from tests.real.conftest import VERSIONS, running
-from tests.support.cluster.broker import Broker
+from tests.real.conftest import VERSIONS
+from tests.support.cluster.broker import Broker, running
 from tests.support.cluster.capture import until
 from tests.support.cluster.live_set_ups import share_a_bucket
 from tests.support.cluster.programs import streams_application

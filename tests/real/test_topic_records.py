@@ -22,7 +22,6 @@ from rebalance_sim.tables import RECORDS
 from tests.real.conftest import ALICE, VERSIONS, alices_properties, allow
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.producers import Record, send_by_java, send_by_kafka_python, send_by_librdkafka
-from tests.support.maven import JarsUnavailable
 from tests.support.spark_settings import FOR_A_SHORT_LIFE
 from tests.support.submitted_jobs import ROOT, environment, submitted
 
@@ -65,11 +64,8 @@ def sent(live_broker: Broker) -> Broker:
     }
     with ThreadPoolExecutor() as at_once:
         sending = [at_once.submit(send, servers, topic, some_records(topic)) for topic, send in senders.items()]
-    try:
-        for each in sending:
-            each.result()
-    except JarsUnavailable as reason:
-        pytest.skip(f"no producer of Java: {reason}")
+    for each in sending:
+        each.result()
     return live_broker
 
 

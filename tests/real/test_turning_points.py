@@ -4,7 +4,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.cluster.measured_downtime import ABOVE, BELOW, CASES, PARTITIONS, PAYS, measure, threshold_ms
-from tests.support.maven import JarsUnavailable
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
@@ -13,10 +12,7 @@ def test_settings_pay_on_one_side_of_their_turning_points(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     thresholds = {case: threshold_ms(spark, case) for case in CASES}
-    try:
-        downtime = measure(tmp_path_factory.mktemp("measured"), thresholds)
-    except JarsUnavailable as reason:
-        pytest.skip(f"nothing to measure: {reason}")
+    downtime = measure(tmp_path_factory.mktemp("measured"), thresholds)
     paid = {}
     for case, at_ms in thresholds.items():
         for side in (BELOW, ABOVE):

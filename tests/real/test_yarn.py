@@ -13,9 +13,9 @@ from rebalance_sim.cli import main
 from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.errors import UserError
 from tests.support.interruptions import SECONDS, kill, start, tables
-from tests.support.maven import JarsUnavailable
 from tests.support.spark_settings import FOR_A_SHORT_LIFE
 from tests.support.submitted_jobs import ROOT, submission
+from tests.support.unavailable import Unavailable
 from tests.support.yarn.cluster import JARS, YarnCluster
 
 pytestmark = pytest.mark.spark_cluster
@@ -38,7 +38,7 @@ def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnCluster]:
     try:
         with YarnCluster(tmp_path_factory.mktemp("yarn"), java_home()) as started:
             yield started
-    except (JarsUnavailable, UserError) as missing:
+    except (Unavailable, UserError) as missing:
         pytest.skip(f"no YARN: {missing}")
 
 

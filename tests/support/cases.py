@@ -68,6 +68,22 @@ def group_of(case: JsonObject) -> Group:
     return Group(tuple(map(_member_of, case["members"])), Cluster(case["topics"], racks, ids))
 
 
+def case_of(group: Group) -> JsonObject:
+    """Return a group as the members and topics of an assignor case."""
+    members = [
+        {
+            "member_id": member.member_id,
+            "instance_id": member.instance_id,
+            "topics": member.topics,
+            "rack": None,
+            "owned": member.owned,
+            "generation": member.generation,
+        }
+        for member in group.members
+    ]
+    return {"topics": group.cluster.partitions, "members": members}
+
+
 def assignment_of(answer: JsonObject) -> Assignment:
     """Return the assignment in an answer."""
     given: dict[str, list[tuple[str, int]]] = answer["assignment"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from tests.support.processes import started
 from tests.support.rows import contents
 from tests.support.spark_settings import FOR_A_SHORT_LIFE
 from tests.support.submitted_jobs import ROOT, environment
@@ -28,16 +29,7 @@ WRITTEN_BY_TASKS = ("_staging/tables/*/*.parquet", "**/_temporary/0/task_*")
 
 def start(command: Sequence[str], log: Path, **variables: str) -> subprocess.Popen[bytes]:
     """Start a command in its own process group."""
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=os.environ | environment() | variables,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    return started(command, log, os.environ | environment() | variables, folder=ROOT, own_group=True)
 
 
 def wait_for_the_middle(job: subprocess.Popen[bytes], out: Path, log: Path) -> None:

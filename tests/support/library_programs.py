@@ -8,11 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.support.unavailable import Unavailable
+
 _PROGRAMS = Path(__file__).parents[1] / "real" / "client_libraries"
-
-
-class LibrariesUnavailable(Exception):  # noqa: N818 - a reason to skip, not a fault
-    """Go, Node.js, Ruby or Erlang is not installed, or the libraries cannot be downloaded."""
 
 
 @cache
@@ -54,7 +52,7 @@ def erlang_program(release: str, directory: Path) -> list[str]:
 def install_packages(programs: Path, directory: Path) -> None:
     """Install the packages that a folder's package-lock.json names, with the folder's files, in a directory.
 
-    Raises LibrariesUnavailable if that is not possible here.
+    Raises Unavailable if that is not possible here.
     """
     shutil.copytree(programs, directory, dirs_exist_ok=True)
     _download("node", ["npm", "ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--silent"], directory)
@@ -70,7 +68,7 @@ def answers_of(program: Sequence[str], cases: Iterable[Mapping[str, Any]], direc
 def _download(program: str, command: Sequence[str], directory: Path) -> None:
     missing = [name for name in (program, command[0]) if shutil.which(name) is None]
     if missing:
-        raise LibrariesUnavailable(f"{missing[0]} is not installed")
+        raise Unavailable(f"{missing[0]} is not installed")
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise LibrariesUnavailable(f"{' '.join(command)} fails: {done.stderr[-500:]}")
+        raise Unavailable(f"{' '.join(command)} fails: {done.stderr[-500:]}")

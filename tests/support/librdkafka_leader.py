@@ -8,12 +8,14 @@ library is its own, from the bytes of the members' subscriptions to those of the
 import socketserver
 import struct
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from confluent_kafka import Consumer
 
 from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment
+from rebalance_sim.kafka.wire.readable import Readable
 from tests.support.model import Assignment, Cluster, Group, Member, Partition
+from tests.support.wire_fields import array, int16, int32, sized, string
 
 _METADATA, _FIND_COORDINATOR, _JOIN_GROUP, _SYNC_GROUP, _API_VERSIONS = 3, 10, 11, 14, 18
 _OFFSET_COMMIT, _OFFSET_FETCH, _HEARTBEAT, _LEAVE_GROUP = 8, 9, 12, 13
@@ -59,30 +61,14 @@ def ask_librdkafka(strategy: str, groups: Sequence[Group], seconds: float = 60) 
     return server.answers
 
 
-class _Request:
-    """A request, read field by field."""
+class _Request(Readable):
+    """A request whose header is read."""
 
     def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._place = 0
-        self.kind, self.version, self.correlation = self.int16(), self.int16(), self.int32()
-        self.client_id = self.string()
-
-    def int16(self) -> int:
-        return int.from_bytes(self._take(2), signed=True)
-
-    def int32(self) -> int:
-        return int.from_bytes(self._take(4), signed=True)
-
-    def string(self) -> str:
-        return self._take(max(self.int16(), 0)).decode()
-
-    def sized_bytes(self) -> bytes:
-        return self._take(max(self.int32(), 0))
-
-    def _take(self, size: int) -> bytes:
-        self._place += size
-        return self._data[self._place - size : self._place]
+        super().__init__(data, "request")
+        self.kind, self.version = self.int16("key"), self.int16("version")
+        self.correlation = self.int32("correlation id")
+        self.nullable_string("client id")
 
 
 class _Server(socketserver.ThreadingTCPServer):
@@ -117,40 +103,40 @@ class _Connection(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         while len(size := self.rfile.read(4)) == 4:
             request = _Request(self.rfile.read(int.from_bytes(size)))
-            response = _int32(request.correlation) + self._answer(request)
+            response = int32(request.correlation) + self._answer(request)
             if self.server.ending.is_set():
                 return
-            self.wfile.write(_int32(len(response)) + response)
+            self.wfile.write(int32(len(response)) + response)
 
     def _answer(self, request: _Request) -> bytes:
         server = self.server
         host, port = server.server_address[:2]
-        address = _string(str(host)) + _int32(port)
+        address = string(str(host)) + int32(port)
         match request.kind:
             case 18:
                 return _api_versions(0 if request.version == 0 else _UNSUPPORTED_VERSION)
             case 3:
                 return _metadata(request, address, server.group.cluster)
             case 10:
-                return _int16(0) + _int32(_BROKER) + address
+                return int16(0) + int32(_BROKER) + address
             case 11:
                 return _joined(server.strategy, server.group)
             case 14:
                 server.take(_assignment(request))
-                return _int32(0) + _int16(_REBALANCE_IN_PROGRESS) + _bytes(b"")
-        return _int16(0)
+                return int32(0) + int16(_REBALANCE_IN_PROGRESS) + sized(b"")
+        return int16(0)
 
 
 def _api_versions(error: int) -> bytes:
-    return _int16(error) + _array(struct.pack(">hhh", kind, *versions) for kind, versions in _VERSIONS.items())
+    return int16(error) + array(struct.pack(">hhh", kind, *versions) for kind, versions in _VERSIONS.items())
 
 
 def _metadata(request: _Request, address: bytes, cluster: Cluster) -> bytes:
     """A broker without a rack, which has replicas of all partitions, and one for every rack; they have one address."""
     racks = sorted({rack for topic in cluster.racks.values() for replicas in topic for rack in replicas})
-    brokers = [_int32(number) + address + _string(rack) for number, rack in enumerate([None, *racks, _LONG])]
-    topics = [_topic_metadata(request.string(), cluster, racks) for _ in range(request.int32())]
-    return _array(brokers) + _int32(_BROKER) + _array(topics)
+    brokers = [int32(number) + address + string(rack) for number, rack in enumerate([None, *racks, _LONG])]
+    topics = [_topic_metadata(request.string("topic"), cluster, racks) for _ in range(request.int32("topics"))]
+    return array(brokers) + int32(_BROKER) + array(topics)
 
 
 def _topic_metadata(name: str, cluster: Cluster, racks: list[str]) -> bytes:
@@ -159,50 +145,29 @@ def _topic_metadata(name: str, cluster: Cluster, racks: list[str]) -> bytes:
     listed = cluster.racks.get(name, [[]] * count)
     partitions = []
     for number, on_racks in enumerate(listed):
-        replicas = _array(map(_int32, [_BROKER, *(1 + racks.index(rack) for rack in on_racks)]))
-        partitions.append(_int16(0) + _int32(number) + _int32(_BROKER) + replicas + replicas)
-    return _int16(error) + _string(name) + b"\0" + _array(partitions)
+        replicas = array(map(int32, [_BROKER, *(1 + racks.index(rack) for rack in on_racks)]))
+        partitions.append(int16(0) + int32(number) + int32(_BROKER) + replicas + replicas)
+    return int16(error) + string(name) + b"\0" + array(partitions)
 
 
 def _joined(strategy: str, group: Group) -> bytes:
-    listed = [_string(m.member_id) + _string(m.instance_id) + _bytes(_subscription(m)) for m in group.members]
-    header = _int32(0) + _int16(0) + _int32(1) + _string(strategy) + _string(_OWN_ID) + _string(_OWN_ID)
-    return header + _array(listed)
+    listed = [string(m.member_id) + string(m.instance_id) + sized(_subscription(m)) for m in group.members]
+    header = int32(0) + int16(0) + int32(1) + string(strategy) + string(_OWN_ID) + string(_OWN_ID)
+    return header + array(listed)
 
 
 def _subscription(member: Member) -> bytes:
     """Version 3; the owned partitions in the order in which they are given."""
-    owned = [_string(topic) + _array([_int32(number)]) for topic, number in member.owned]
-    topics = _array(map(_string, member.topics))
-    return _int16(3) + topics + _bytes(b"") + _array(owned) + _int32(member.generation) + _string(member.rack)
+    owned = [string(topic) + array([int32(number)]) for topic, number in member.owned]
+    topics = array(map(string, member.topics))
+    return int16(3) + topics + sized(b"") + array(owned) + int32(member.generation) + string(member.rack)
 
 
 def _assignment(request: _Request) -> Assignment:
     """What the leader sends along: for each member what it gets."""
-    request.string(), request.int32(), request.string(), request.string()
+    request.string("group"), request.int32("generation"), request.string("member"), request.nullable_string("instance")
     given: Assignment = {}
-    for _ in range(request.int32()):
-        member_id = request.string()
-        given[member_id] = [Partition(*each) for each in decode_assignment(request.sized_bytes()).partitions]
+    for _ in range(request.int32("assignments")):
+        member_id, assigned = request.string("member"), decode_assignment(request.sized_bytes("assignment"))
+        given[member_id] = [Partition(*each) for each in assigned.partitions]
     return given
-
-
-def _int16(value: int) -> bytes:
-    return struct.pack(">h", value)
-
-
-def _int32(value: int) -> bytes:
-    return struct.pack(">i", value)
-
-
-def _string(value: str | None) -> bytes:
-    return _int16(-1) if value is None else _int16(len(value.encode())) + value.encode()
-
-
-def _bytes(value: bytes) -> bytes:
-    return _int32(len(value)) + value
-
-
-def _array(values: Iterable[bytes]) -> bytes:
-    listed = list(values)
-    return _int32(len(listed)) + b"".join(listed)

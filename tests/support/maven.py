@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.built_once import copied, locked
+from tests.support.unavailable import Unavailable
 
 MAVEN_SECONDS = 600
 SHORT_LIFE = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -16,10 +17,6 @@ SHORT_LIFE = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 Most of their time would go into the C2 compiler."""
 _PARENT = Path(__file__).with_name("pom.xml")
-
-
-class JarsUnavailable(Exception):  # noqa: N818 - a reason to skip, not a fault
-    """The jars cannot be fetched or run on this machine; the message is one line and names what is missing."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +55,14 @@ class MavenProject:
                 command, env=maven_environment(), check=False, capture_output=True, text=True, timeout=MAVEN_SECONDS
             )
         except subprocess.TimeoutExpired:
-            raise JarsUnavailable(f"mvn did not end within {MAVEN_SECONDS} s") from None
+            raise Unavailable(f"mvn did not end within {MAVEN_SECONDS} s") from None
         if "COMPILATION ERROR" in done.stdout:
             # A defect of the project must not look like a machine without a registry.
             raise RuntimeError(done.stdout)
         if done.returncode != 0:
             errors = [line.partition("[ERROR]")[2].strip() for line in done.stdout.splitlines()]
             reason = next(filter(None, errors), "no reason given")
-            raise JarsUnavailable(f"mvn could not fetch {self.version_property} {self.version}: {reason}")
+            raise Unavailable(f"mvn could not fetch {self.version_property} {self.version}: {reason}")
 
 
 def java_environment() -> dict[str, str]:
@@ -85,5 +82,5 @@ def maven_environment() -> dict[str, str]:
 def _program(name: str) -> str:
     path = shutil.which(name)
     if path is None:
-        raise JarsUnavailable(f"{name} is not installed")
+        raise Unavailable(f"{name} is not installed")
     return path

@@ -53,9 +53,6 @@ def page(title: str) -> str:
 
 
 if __name__ == "__main__":
-    builder = SparkSession.builder.remote("local[1]")
-    for name, value in (FOR_A_SHORT_LIFE | FOR_FEW_ROWS).items():
-        builder = builder.config(name, value)
-    on_connect = builder.getOrCreate()
+    on_connect = SparkSession.builder.remote("local[1]").config(map={**FOR_A_SHORT_LIFE, **FOR_FEW_ROWS}).getOrCreate()
     Path(sys.argv[1]).write_text(page(f"Spark Connect, Spark {on_connect.version}"))
     on_connect.stop()

@@ -12,6 +12,7 @@ from rebalance_sim.kafka.wire.consumer_protocol import (
     encode_subscription,
 )
 from rebalance_sim.kafka.wire.offsets_topic import RecordType
+from tests.support.wire_fields import int16, int32, sized, string
 
 Written = tuple[bytes, bytes | None]
 ORDERS, CLICKS, GONE = "b3JkZXJzLW9yZGVycy1vcg", "Y2xpY2tzLWNsaWNrcy1jbA", "Z29uZS1nb25lLWdvbmUtZw"
@@ -21,15 +22,15 @@ _NO_TAGS = b"\0"
 
 def tombstone(record_type: RecordType, *names: str) -> Written:
     """Return a record without a value; its key is a type and names."""
-    return struct.pack(">h", record_type) + b"".join(map(_string, names)), None
+    return int16(record_type) + b"".join(map(string, names)), None
 
 
 def commit(topic: str, offset: int, group: str = "classic", version: int = 3) -> Written:
     """Return a commit of an offset; with its own retention in version 1, and the id of a topic in version 4."""
-    string, value = _string if version < 4 else _compact, struct.pack(">hq", version, offset)
+    written, value = string if version < 4 else _compact, struct.pack(">hq", version, offset)
     if version >= 3:
-        value += struct.pack(">i", 1)
-    value += string("m") + struct.pack(">q", 5)
+        value += int32(1)
+    value += written("m") + struct.pack(">q", 5)
     if version == 1:
         value += struct.pack(">q", 9)
     if version == 4:
@@ -39,7 +40,7 @@ def commit(topic: str, offset: int, group: str = "classic", version: int = 3) ->
 
 def commit_tombstone(topic: str, group: str = "classic") -> Written:
     key, _ = tombstone(RecordType.OFFSET_COMMIT, group, topic)
-    return key + struct.pack(">i", 0), None
+    return key + int32(0), None
 
 
 def member(
@@ -62,9 +63,8 @@ def member(
 
 def stored_member(member_id: str, client: tuple[str | None, str], subscription: bytes, assignment: bytes) -> bytes:
     """Return a member of a classic group, with what it sent to the leader and what the leader answered."""
-    names = b"".join(map(_string, (member_id, *client, "/h")))
-    fields = (struct.pack(">i", len(data)) + data for data in (subscription, assignment))
-    return names + struct.pack(">ii", 300_000, 45_000) + b"".join(fields)
+    names = b"".join(map(string, (member_id, *client, "/h")))
+    return names + struct.pack(">ii", 300_000, 45_000) + sized(subscription) + sized(assignment)
 
 
 def group(
@@ -78,8 +78,8 @@ def group(
     """Return a classic group after a rebalance to a generation at a time."""
     key, _ = tombstone(RecordType.GROUP_METADATA, name)
     generation, at_ms = at
-    value = struct.pack(">h", 3) + _string(protocol_type) + struct.pack(">i", generation)
-    value += _string(protocol) + _string(leader)
+    value = int16(3) + string(protocol_type) + int32(generation)
+    value += string(protocol) + string(leader)
     return key, value + struct.pack(">qi", at_ms, len(members)) + b"".join(members)
 
 
@@ -102,14 +102,14 @@ def target_epoch(epoch: int) -> Written:
 def target(member_id: str, partitions: dict[str, list[int]]) -> Written:
     """Return the target assignment of a member, by the ids of topics."""
     key, _ = tombstone(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER, "new", member_id)
-    return key, struct.pack(">h", 0) + _topic_partitions(partitions) + _NO_TAGS
+    return key, int16(0) + _topic_partitions(partitions) + _NO_TAGS
 
 
 def topics_of_consumer_group() -> Written:
     """Return the topic "orders" of three partitions, whose racks are unknown."""
     key, _ = tombstone(RecordType.CONSUMER_GROUP_PARTITION_METADATA, "new")
-    topic = _uuid(ORDERS) + _compact("orders") + struct.pack(">i", 3) + _list([]) + _NO_TAGS
-    return key, struct.pack(">h", 0) + _list([topic]) + _NO_TAGS
+    topic = _uuid(ORDERS) + _compact("orders") + int32(3) + _list([]) + _NO_TAGS
+    return key, int16(0) + _list([topic]) + _NO_TAGS
 
 
 def consumer(
@@ -123,10 +123,10 @@ def consumer(
     key, _ = tombstone(RecordType.CONSUMER_GROUP_MEMBER_METADATA, "new", member_id)
     metadata = encode_subscription(Subscription(("orders",)))
     protocols = [_compact(name) + _compact(metadata) + _NO_TAGS for name in classic]
-    of_classic = b"\1" + struct.pack(">i", 45_000) + _list(protocols) + _NO_TAGS if classic else b"\0"
+    of_classic = b"\1" + int32(45_000) + _list(protocols) + _NO_TAGS if classic else b"\0"
     value = b"".join(map(_compact, (None, "r2", client, f"/{client}"))) + _list([_compact("orders")]) + _compact(regex)
-    value += struct.pack(">i", 60_000) + _compact(server_assignor) + _tagged(of_classic)
-    return key, struct.pack(">h", 0) + value
+    value += int32(60_000) + _compact(server_assignor) + _tagged(of_classic)
+    return key, int16(0) + value
 
 
 def current(
@@ -149,13 +149,13 @@ def share_member(member_id: str, *topics: str) -> Written:
     """Return a member of share group "queue"."""
     key, _ = tombstone(RecordType.SHARE_GROUP_MEMBER_METADATA, "queue", member_id)
     value = b"".join(map(_compact, ("r1", "c", "/h"))) + _list([*map(_compact, topics)]) + _NO_TAGS
-    return key, struct.pack(">h", 0) + value
+    return key, int16(0) + value
 
 
 def share_target(member_id: str, partitions: dict[str, list[int]]) -> Written:
     """Return the target assignment of a member of share group "queue", by the ids of topics."""
     key, _ = tombstone(RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER, "queue", member_id)
-    return key, struct.pack(">h", 0) + _topic_partitions(partitions) + _NO_TAGS
+    return key, int16(0) + _topic_partitions(partitions) + _NO_TAGS
 
 
 def share_current(member_id: str, partitions: dict[str, list[int]]) -> Written:
@@ -167,21 +167,16 @@ def share_current(member_id: str, partitions: dict[str, list[int]]) -> Written:
 def regular_expression(regex: str, topic: str) -> Written:
     """Return the topic that matches a regular expression."""
     key, _ = tombstone(RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION, "new", regex)
-    return key, struct.pack(">h", 0) + _list([_compact(topic)]) + struct.pack(">qq", 1, 1) + _NO_TAGS
+    return key, int16(0) + _list([_compact(topic)]) + struct.pack(">qq", 1, 1) + _NO_TAGS
 
 
 def _topic_partitions(partitions: dict[str, list[int]]) -> bytes:
     return _list(
         [
-            _uuid(topic_id) + _list([struct.pack(">i", number) for number in numbers]) + _NO_TAGS
+            _uuid(topic_id) + _list([int32(number) for number in numbers]) + _NO_TAGS
             for topic_id, numbers in partitions.items()
         ]
     )
-
-
-def _string(text: str | None) -> bytes:
-    data = b"" if text is None else text.encode()
-    return struct.pack(">h", -1 if text is None else len(data)) + data
 
 
 def _compact(value: str | bytes | None) -> bytes:

@@ -17,7 +17,7 @@ from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.releases import CoordinatorRules, kafka_version
 from tests.oracle.random_cases import assignor_cases
 from tests.support.batches import Batch
-from tests.support.cases import Answer, JsonObject, group_of, write_golden
+from tests.support.cases import Answer, JsonObject, case_of, group_of, write_golden
 from tests.support.library_programs import answers_of, erlang_program, go_program, node_program, ruby_program
 from tests.support.librdkafka_leader import ask_librdkafka
 from tests.support.model import Assignment, Cluster, Group, Member, Partition
@@ -110,7 +110,7 @@ def _of_hexadecimal(given: Any) -> Answer:
 
 def _ask(program: Sequence[str], version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Answer]]:
     cases = [
-        _case(listed) | {"leaders_topics": group.members[0].topics}
+        case_of(listed) | {"leaders_topics": group.members[0].topics}
         for listed, group in zip(as_listed(version, groups), groups, strict=True)
     ]
     return [
@@ -122,21 +122,6 @@ def _ask(program: Sequence[str], version: str, groups: Sequence[Group], director
         }
         for answer in answers_of(program, cases, directory)
     ]
-
-
-def _case(group: Group) -> JsonObject:
-    members = [
-        {
-            "member_id": member.member_id,
-            "instance_id": member.instance_id,
-            "topics": member.topics,
-            "rack": None,
-            "owned": member.owned,
-            "generation": member.generation,
-        }
-        for member in group.members
-    ]
-    return {"topics": group.cluster.partitions, "members": members}
 
 
 def some_groups(seed: int, count: int) -> list[Group]:
@@ -223,7 +208,7 @@ def _write_answered(
     ask: Callable[[str, Sequence[Group], Path], list[dict[str, Answer]]],
     strategies: Collection[str],
 ) -> None:
-    write_golden(f"cases-{name}", ({"id": f"g{n}"} | _case(group) for n, group in enumerate(groups)))
+    write_golden(f"cases-{name}", ({"id": f"g{n}"} | case_of(group) for n, group in enumerate(groups)))
     with tempfile.TemporaryDirectory() as directory:
         answers = ask(_GOLDEN_VERSION, groups, Path(directory))
     for strategy in strategies:

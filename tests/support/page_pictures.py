@@ -15,9 +15,9 @@ from pathlib import Path
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from rebalance_sim.cli import main
-from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.engine.spark.session import session
 from tests.support import notebook_pages
+from tests.support.submitted_jobs import environment
 
 DOCS = Path(__file__).parents[2] / "docs"
 FLAGS = (
@@ -76,13 +76,8 @@ def take_cells(browser: Browser, page: Path, picture: Path) -> None:
 
 def write_on_connect(page: Path) -> None:
     """Write the page of a notebook on Spark Connect, in a process of its own."""
-    environment = os.environ | {
-        "PYTHONPATH": str(DOCS.parent),
-        "PYSPARK_PYTHON": sys.executable,
-        "JAVA_HOME": str(java_home()),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    subprocess.run([sys.executable, "-m", notebook_pages.__name__, str(page)], env=environment, check=True)
+    command = [sys.executable, "-m", notebook_pages.__name__, str(page)]
+    subprocess.run(command, env=os.environ | environment(), check=True)
 
 
 def write_page(folder: Path) -> Path:

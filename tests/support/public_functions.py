@@ -247,10 +247,7 @@ def _answer_or_error(case: str, given: Given) -> list[str] | str:
 
 
 if __name__ == "__main__":
-    builder = SparkSession.builder.remote("local[1]")
-    for name, value in (FOR_A_SHORT_LIFE | FOR_FEW_ROWS).items():
-        builder = builder.config(name, value)
-    on_connect = builder.getOrCreate()
+    on_connect = SparkSession.builder.remote("local[1]").config(map={**FOR_A_SHORT_LIFE, **FOR_FEW_ROWS}).getOrCreate()
     inputs = Given.on(on_connect)
     print(json.dumps({case: _answer_or_error(case, inputs) for case in CASES}))
     on_connect.stop()

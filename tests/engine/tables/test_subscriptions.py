@@ -56,7 +56,7 @@ def one_by_one(protocol: str | None, data: bytes) -> tuple[Any, ...]:
 
 def test_many_are_decoded_as_one_by_one(spark: SparkSession, seed: int) -> None:
     rng = random.Random(seed)
-    members = [case["members"][0] for case in write_cases(seed, count=100)]
+    members = [case["members"][0] for case in write_cases(seed, 100)]
     user_data = (None, None, None, b"", STICKY, encode_cooperative_user_data(5))
     sent = [encode_subscription(subscription_of(of, rng.choice(user_data)), rng.randrange(4)) for of in members * 2]
     sent += [spoilt(rng, data) for data in sent]

@@ -18,7 +18,7 @@ from tests.oracle.oracle import SHARE_GROUP_RELEASES
 from tests.oracle.share_group_cases import share_group_cases
 from tests.support.cases import golden_share
 from tests.support.comparison import conversation_of, different
-from tests.support.conversations.share_player import share_group_answer
+from tests.support.conversations.heartbeat_players import share_group_answer
 
 JOBS = frozenset({"jobs"})
 

@@ -21,7 +21,7 @@ from tests.oracle.oracle import STREAMS_GROUP_RELEASES
 from tests.oracle.streams_group_cases import streams_group_cases
 from tests.support.cases import golden_share
 from tests.support.comparison import conversation_of, different
-from tests.support.conversations.streams_player import streams_group_answer
+from tests.support.conversations.heartbeat_players import streams_group_answer
 
 TOPOLOGY = Topology(0, {"0": Subtopology(("orders",), ("totals-changelog",), is_stateful=True)})
 RELEASES = ("4.2.0", "4.3.0", "4.4.0")

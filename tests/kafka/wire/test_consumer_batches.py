@@ -23,7 +23,7 @@ from tests.oracle.protocol_cases import spoilt, write_cases
 from tests.support.arrays import ints, offsets
 from tests.support.protocol_bytes import owned_of, subscription_of
 
-MEMBERS = [case["members"][0] for case in write_cases(seed=5, count=300)]
+MEMBERS = [case["members"][0] for case in write_cases(5, 300)]
 
 
 def column(values: list[bytes]) -> Strings:

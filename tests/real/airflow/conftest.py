@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rebalance_sim.engine.spark.java_runtime import java_home
+from tests.support.processes import started
 from tests.support.spark_settings import FOR_A_SHORT_LIFE, as_java_options, with_archive
 
 ROOT = Path(__file__).parents[3]
@@ -29,15 +30,8 @@ class Airflow:
 
     def start(self, *command: str, log: Path) -> "subprocess.Popen[bytes]":
         """Start a command in the project's folder, with its output in a file."""
-        with log.open("wb") as stream:
-            return subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-            )
+        log.unlink(missing_ok=True)
+        return started(command, log, self.environment, folder=ROOT)
 
     def run(self, *command: str, exit_code: int = 0) -> str:
         """Run a command; return its output."""

@@ -9,13 +9,6 @@ from tests.support.cluster.clients import Polling, PythonConsumers
 from tests.support.cluster.fleet import RANGE, ROBIN
 
 
-class AiokafkaConsumers(PythonConsumers):
-    """aiokafka's consumers."""
-
-    def __init__(self, bootstrap_servers: str) -> None:
-        super().__init__(bootstrap_servers, _AiokafkaPolling)
-
-
 class _AiokafkaPolling(Polling):
     def run(self) -> None:
         asyncio.run(self._consume())
@@ -47,3 +40,9 @@ class _AiokafkaPolling(Polling):
             "enable_auto_commit": False,
             "partition_assignment_strategy": [assignors[protocol] for protocol in self.client.protocols],
         }
+
+
+class AiokafkaConsumers(PythonConsumers):
+    """aiokafka's consumers."""
+
+    polling = _AiokafkaPolling

@@ -14,9 +14,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.cluster.jars import java_command, needs_zookeeper
-from tests.support.maven import JarsUnavailable, java_environment
-
-__all__ = ["TOOLS", "Broker", "BrokerError", "JarsUnavailable", "JoiningBroker", "broker"]
+from tests.support.maven import java_environment
+from tests.support.processes import end, ended_within, started
 
 HOST = "127.0.0.1"
 # Any 16 bytes in URL-safe base64.
@@ -32,7 +31,6 @@ LOGS_REBALANCES = tuple(
 )
 """Options of Java with which a broker logs rebalances, as brokers do by default, with their times."""
 START_SECONDS = 90
-STOP_SECONDS = 30
 TOOL_SECONDS = 120
 
 # The classes that Kafka's bin/*.sh scripts run, by the names of the scripts.
@@ -143,7 +141,7 @@ class Broker:
     def stop(self) -> None:
         """Stop the process and delete its data; a second call does nothing."""
         if self._process is not None:
-            _end(self._process)
+            end(self._process)
             self._process = None
         shutil.rmtree(self._data, ignore_errors=True)
         self._properties.unlink(missing_ok=True)
@@ -151,7 +149,7 @@ class Broker:
     def restart(self) -> None:
         """Stop the process and start it again on the same data and ports."""
         if self._process is not None:
-            _end(self._process)
+            end(self._process)
         self._start()
         self._wait_until_it_answers()
 
@@ -230,14 +228,7 @@ class Broker:
 
     def _start(self) -> None:
         command = java_command(self.version, "-Xmx512m", *self._java_options)
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*command, "kafka.Kafka", str(self._properties)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=java_environment(),
-            )
+        self._process = started([*command, "kafka.Kafka", str(self._properties)], self.log, java_environment())
 
     def _wait_until_it_answers(self) -> None:
         assert self._process is not None
@@ -246,7 +237,7 @@ class Broker:
         while time.monotonic() < deadline:
             if _knows_brokers(client, self.brokers):
                 return
-            if _ended_within(self._process, seconds=0.1):
+            if ended_within(self._process, seconds=0.1):
                 raise BrokerError(f"the broker ended while starting:\n{self._log_tail()}")
         raise BrokerError(f"no answer within {START_SECONDS} s:\n{self._log_tail()}")
 
@@ -264,10 +255,10 @@ class BrokerWithZooKeeper(Broker):
     def stop(self) -> None:
         # The broker first: without ZooKeeper it would take long to stop.
         if self._process is not None:
-            _end(self._process)
+            end(self._process)
             self._process = None
         if self._zookeeper is not None:
-            _end(self._zookeeper)
+            end(self._zookeeper)
             self._zookeeper = None
         super().stop()
 
@@ -286,18 +277,9 @@ class BrokerWithZooKeeper(Broker):
         properties = data / "zookeeper.properties"
         properties.write_text(f"dataDir={data}\nclientPort={port}\nclientPortAddress={host}\nmaxClientCnxns=0\n")
         options = ("-Xmx128m", "-Dzookeeper.admin.enableServer=false", "-Dzookeeper.jmx.log4j.disable=true")
-        with self.log.with_name("zookeeper.log").open("wb") as log:
-            self._zookeeper = subprocess.Popen(
-                [
-                    *java_command(self.version, *options),
-                    "org.apache.zookeeper.server.quorum.QuorumPeerMain",
-                    str(properties),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=java_environment(),
-            )
+        command = [*java_command(self.version, *options), "org.apache.zookeeper.server.quorum.QuorumPeerMain"]
+        log = self.log.with_name("zookeeper.log")
+        self._zookeeper = started([*command, str(properties)], log, java_environment())
         self._wait_for_zookeeper(host, int(port))
 
     def _wait_for_zookeeper(self, host: str, port: int) -> None:
@@ -307,7 +289,7 @@ class BrokerWithZooKeeper(Broker):
             with socket.socket() as connection:
                 if connection.connect_ex((host, port)) == 0:
                     return
-            if _ended_within(self._zookeeper, seconds=0.1):
+            if ended_within(self._zookeeper, seconds=0.1):
                 break
         raise BrokerError(f"ZooKeeper does not answer: see {self.log.with_name('zookeeper.log')}")
 
@@ -335,7 +317,7 @@ class JoiningBroker(Broker):
             self._format()
 
 
-def broker(
+def running(
     version: str,
     directory: Path,
     *,
@@ -343,7 +325,7 @@ def broker(
     users: Mapping[str, str] | None = None,
     java_options: Sequence[str] = (),
 ) -> Broker:
-    """Return a broker of any version whose jars are released."""
+    """Return a broker of any version whose jars are released, which runs for the duration of a ``with``."""
     kind = BrokerWithZooKeeper if needs_zookeeper(version) else Broker
     return kind(version, directory, settings=settings, users=users, java_options=java_options)
 
@@ -354,21 +336,6 @@ def _knows_brokers(client: AdminClient, count: int) -> bool:
         return len(client.list_topics(timeout=1).brokers) == count
     except KafkaException:
         return False
-
-
-def _ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    try:
-        process.wait(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    if not _ended_within(process, STOP_SECONDS):
-        process.kill()
-        process.wait()
 
 
 def free_ports(count: int) -> list[int]:

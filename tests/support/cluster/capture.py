@@ -28,7 +28,7 @@ from tests.support.cluster.broker import Broker
 from tests.support.cluster.clients import JavaConsumers, Partitions, RdkafkaConsumers, Runner
 from tests.support.cluster.fleet import LEFT, NEVER_JOINED, STALLED, TOPICS, Client, Group, groups
 from tests.support.cluster.group_requests import commit, described
-from tests.support.maven import JarsUnavailable
+from tests.support.unavailable import Unavailable
 
 # Long enough for all members to join the same first rebalance one after the other.
 FIRST_REBALANCE_MS = 3000
@@ -274,7 +274,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         capture(options.kafka, options.out)
-    except JarsUnavailable as reason:
+    except Unavailable as reason:
         print(reason, file=sys.stderr)
         return 1
     return 0

@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaException
 from tests.support.cluster.fleet import COOPERATIVE, RANGE, ROBIN, SERVER, STICKY, Client
 from tests.support.cluster.jars import java_command
 from tests.support.maven import java_environment
+from tests.support.processes import kill_unless_ended
 
 _JAVA_ASSIGNORS = {
     RANGE: "org.apache.kafka.clients.consumer.RangeAssignor",
@@ -87,11 +88,7 @@ class ConsumersProcess:
         # At the end of its input, it closes every consumer and exits. A killed process has no input any more.
         with suppress(BrokenPipeError):
             self._process.stdin.close()
-        try:
-            self._process.wait(timeout=_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        kill_unless_ended(self._process, _END_SECONDS)
         self._reader.join()
 
     def close(self, name: str) -> None:
@@ -280,9 +277,11 @@ def _common_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
 class PythonConsumers:
     """Consumers of a Python library, each polled by its own thread."""
 
-    def __init__(self, bootstrap_servers: str, polling: type[Polling]) -> None:
+    polling: type[Polling]
+    """The thread of a consumer of the library."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
         self._bootstrap_servers = bootstrap_servers
-        self._polling = polling
         self._running: dict[str, Polling] = {}
 
     def __enter__(self) -> Self:
@@ -297,7 +296,7 @@ class PythonConsumers:
             each.join(max(0, deadline - time.monotonic()))
 
     def start(self, name: str, client: Client) -> None:
-        polling = self._polling(client, self._bootstrap_servers)
+        polling = self.polling(client, self._bootstrap_servers)
         self._running[name] = polling
         polling.start()
 
@@ -338,13 +337,6 @@ class Polling(threading.Thread):
             subscribe(wanted)
 
 
-class RdkafkaConsumers(PythonConsumers):
-    """confluent-kafka consumers."""
-
-    def __init__(self, bootstrap_servers: str) -> None:
-        super().__init__(bootstrap_servers, _RdkafkaPolling)
-
-
 class _RdkafkaPolling(Polling):
     def run(self) -> None:
         # Always closed: librdkafka waits forever, and the whole process with it, if a consumer is
@@ -358,6 +350,12 @@ class _RdkafkaPolling(Polling):
                     commit = "never" if commit == "once" else commit
                 partitions = {(p.topic, p.partition) for p in consumer.assignment()}
                 self.assigned = (consumer.memberid(), partitions)
+
+
+class RdkafkaConsumers(PythonConsumers):
+    """confluent-kafka consumers."""
+
+    polling = _RdkafkaPolling
 
 
 def _has_committed(consumer: Any, refused: type[Exception], **options: bool) -> bool:
@@ -378,13 +376,6 @@ def _rdkafka_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
     return settings
 
 
-class KafkaPythonConsumers(PythonConsumers):
-    """kafka-python's consumers."""
-
-    def __init__(self, bootstrap_servers: str) -> None:
-        super().__init__(bootstrap_servers, _KafkaPythonPolling)
-
-
 class _KafkaPythonPolling(Polling):
     def run(self) -> None:
         # Importing the whole package prints warnings.
@@ -402,6 +393,12 @@ class _KafkaPythonPolling(Polling):
                     commit = "never" if commit == "once" else commit
                 member_id = consumer.group_metadata().member_id
                 self.assigned = (member_id, {(p.topic, p.partition) for p in consumer.assignment()})
+
+
+class KafkaPythonConsumers(PythonConsumers):
+    """kafka-python's consumers."""
+
+    polling = _KafkaPythonPolling
 
 
 def _keep_refreshing(consumer: Any) -> None:

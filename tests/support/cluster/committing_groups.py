@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from tests.support.cluster.broker import broker
+from tests.support.cluster.broker import running
 from tests.support.cluster.clients import JavaConsumers, listed_partitions
 from tests.support.cluster.fleet import COOPERATIVE, RANGE, Client
 from tests.support.cluster.scripted_history import dump
@@ -38,7 +38,7 @@ def play(version: str, folder: Path) -> tuple[pa.Table, dict[str, list[int]]]:
     had no owner, by group, after it had one.
     """
     with ExitStack() as stack:
-        on = stack.enter_context(broker(version, folder))
+        on = stack.enter_context(running(version, folder))
         processes = [
             stack.enter_context(JavaConsumers(version, on.bootstrap_servers, folder / f"{name}.log"))
             for name in ("java", "victims")

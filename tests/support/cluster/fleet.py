@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import cycle
+from typing import Any
 
 TOPICS = {
     "orders": 12,
@@ -78,168 +80,83 @@ def _alike(group: str, topics: str, count: int, *protocols: str) -> tuple[Client
     return _clients(group, topics, *([protocols] * count))
 
 
+def _each(clients: tuple[Client, ...], field: str, *values: Any) -> tuple[Client, ...]:
+    """Return the clients with these values of a field, in turn."""
+    return tuple(replace(client, **{field: value}) for client, value in zip(clients, cycle(values), strict=False))
+
+
 def _rdkafka(clients: tuple[Client, ...]) -> tuple[Client, ...]:
-    return tuple(replace(client, library="librdkafka") for client in clients)
+    return _each(clients, "library", "librdkafka")
 
 
 def _racked(clients: tuple[Client, ...]) -> tuple[Client, ...]:
-    return tuple(replace(c, rack=f"rack-{'abc'[i % 3]}") for i, c in enumerate(clients))
+    return _each(clients, "rack", "rack-a", "rack-b", "rack-c")
 
 
-def _committing(commit: str, clients: tuple[Client, ...]) -> tuple[Client, ...]:
-    return tuple(replace(client, commit=commit) for client in clients)
+def _formed(clients: tuple[Client, ...]) -> Group:
+    """Return a group whose clients join in one rebalance."""
+    return Group(clients[0].group, clients)
 
 
-def _subscribed(clients: tuple[Client, ...], *topics: str) -> tuple[Client, ...]:
-    return tuple(replace(c, topics=tuple(t.split())) for c, t in zip(clients, topics, strict=True))
-
-
-def _orders_range() -> Group:
-    return Group("orders-range", _racked(_alike("orders-range", "orders stock-levels", 3, RANGE)))
-
-
-def _payments_roundrobin() -> Group:
-    name = "payments-roundrobin"
-    return Group(name, _alike(name, "payments shipments prices", 3, ROBIN))
-
-
-def _clicks_sticky() -> Group:
-    clients = _alike("clicks-sticky", "clicks page.views", 3, STICKY)
-    return Group("clicks-sticky", _committing("always", clients))
-
-
-def _sessions_cooperative() -> Group:
-    name = "sessions-cooperative"
-    return Group(name, _racked(_alike(name, "sessions metrics", 3, COOPERATIVE)))
-
-
-def _billing() -> Group:
-    """Return clients as on three hosts, where Java consumers without a client.id have the same one."""
-    clients = _alike("billing", "orders returns", 3, *JAVA_DEFAULT)
-    return Group("billing", tuple(replace(c, client_id="consumer-billing-1") for c in clients))
-
-
-def _tie_of_two() -> Group:
-    return Group("tie-two", _clients("tie-two", "payments returns", (RANGE, ROBIN), (ROBIN, RANGE)))
-
-
-def _tie_of_three() -> Group:
-    lists = (STICKY, RANGE, ROBIN), (ROBIN, RANGE, STICKY), (RANGE, STICKY, ROBIN)
-    return Group("tie-three", _clients("tie-three", "stock-levels sessions", *lists))
-
-
-def _tie_of_four() -> Group:
-    lists = (STICKY, RANGE), (RANGE, STICKY), (RANGE, STICKY), (STICKY, RANGE)
-    return Group("tie-four", _clients("tie-four", "shipments alerts", *lists))
-
-
-def _vote_majority() -> Group:
-    lists = (RANGE, ROBIN, COOPERATIVE), (RANGE, ROBIN, STICKY), (ROBIN, RANGE, STICKY)
-    return Group("vote-majority", _clients("vote-majority", "clicks returns", *lists))
-
-
-def _vote_second_choice() -> Group:
-    """Return clients whose only common protocol, roundrobin, is not preferred by any of them."""
-    lists = (STICKY, ROBIN), (RANGE, ROBIN), (STICKY, RANGE, ROBIN)
-    return Group("vote-second-choice", _clients("vote-second-choice", "metrics prices", *lists))
-
-
-def _static_tills() -> Group:
-    """Return static members whose instance ids, by which range sorts, are not in join order."""
-    clients = _alike("static-tills", "clicks stock-levels", 3, RANGE)
-    tills = "till-2", "till-10", "till-1"
-    return Group("static-tills", tuple(replace(c, instance_id=till) for c, till in zip(clients, tills, strict=True)))
+def _late(clients: tuple[Client, ...]) -> Group:
+    """Return a group whose last member joins after the partitions are assigned, so that some must move."""
+    return Group(clients[0].group, clients[:-1], clients[-1:])
 
 
 def _own_topics(group: str, protocol: str) -> Group:
     """Return members that each subscribe to other topics."""
-    topics = "orders payments", "payments returns", "returns orders metrics", "metrics"
-    return Group(group, _subscribed(_alike(group, "orders", 4, protocol), *topics))
-
-
-def _idle() -> Group:
-    return Group("idle", _committing("never", _alike("idle", "prices audit_log", 5, RANGE)))
-
-
-def _rdkafka_eager() -> Group:
-    clients = _alike("rdkafka-eager", "payments returns", 3, *RDKAFKA_DEFAULT)
-    return Group("rdkafka-eager", _rdkafka(clients))
-
-
-def _rdkafka_cooperative() -> Group:
-    name = "rdkafka-cooperative"
-    return Group(name, _racked(_rdkafka(_alike(name, "sessions stock-levels", 3, COOPERATIVE))))
-
-
-def _mixed_java_leads() -> Group:
-    name = "mixed-java-leads"
-    java, c, python = _clients(name, "orders prices", (RANGE,), RDKAFKA_DEFAULT, RDKAFKA_DEFAULT)
-    return Group(name, (java, *_rdkafka((c, python))))
-
-
-def _mixed_rdkafka_leads() -> Group:
-    name = "mixed-rdkafka-leads"
-    rdkafka, *java = _clients(name, "metrics returns", (ROBIN, RANGE), (ROBIN,), (ROBIN,))
-    return Group(name, (*_rdkafka((rdkafka,)), *java))
-
-
-def _web_shop() -> Group:
-    """Return names with every kind of character but a tab."""
-    name = "web shop (blue/green)"
-    one, two = _racked(_alike(name, "page.views alerts", 2, *JAVA_DEFAULT))
-    return Group(name, (replace(one, client_id="shop worker 1"), replace(two, client_id="wörker: 2, spare")))
-
-
-def _late(group: str, topics: str, protocol: str) -> Group:
-    """Return a group whose last member joins after the partitions are assigned, so that some must move."""
-    *first, last = _alike(group, topics, 3, protocol)
-    return Group(group, tuple(first), (last,))
-
-
-def _mid_rebalance() -> Group:
-    """Return a group whose second member is stalled, so that the rebalance of the third cannot complete."""
-    *first, last = _alike("mid-rebalance", "shipments returns", 3, *JAVA_DEFAULT)
-    return Group("mid-rebalance", tuple(first), (last,))
-
-
-def _next_generation() -> Group:
-    return Group("next-generation", _racked(_alike("next-generation", "orders alerts", 3)))
+    topics = ("orders", "payments"), ("payments", "returns"), ("returns", "orders", "metrics"), ("metrics",)
+    return _formed(_each(_alike(group, "orders", 4, protocol), "topics", *topics))
 
 
 STALLED = "mid-rebalance"
 NEVER_JOINED = "backfill"
 # Groups whose clients leave before the capture: one with committed offsets, one without.
 LEFT = (
-    Group("nightly-export", _alike("nightly-export", "payments prices", 1, *JAVA_DEFAULT)),
-    Group("visitors", _committing("never", _alike("visitors", "alerts", 1, *JAVA_DEFAULT))),
+    _formed(_alike("nightly-export", "payments prices", 1, *JAVA_DEFAULT)),
+    _formed(_each(_alike("visitors", "alerts", 1, *JAVA_DEFAULT), "commit", "never")),
 )
+_TIE_OF_THREE = (STICKY, RANGE, ROBIN), (ROBIN, RANGE, STICKY), (RANGE, STICKY, ROBIN)
+_TIE_OF_FOUR = (STICKY, RANGE), (RANGE, STICKY), (RANGE, STICKY), (STICKY, RANGE)
+_MAJORITY = (RANGE, ROBIN, COOPERATIVE), (RANGE, ROBIN, STICKY), (ROBIN, RANGE, STICKY)
+_SECOND_CHOICE = (STICKY, ROBIN), (RANGE, ROBIN), (STICKY, RANGE, ROBIN)
+"""The only common protocol, roundrobin, is not preferred by any client."""
+_JAVA_LEADS = _clients("mixed-java-leads", "orders prices", (RANGE,), RDKAFKA_DEFAULT, RDKAFKA_DEFAULT)
+_RDKAFKA_LEADS = _clients("mixed-rdkafka-leads", "metrics returns", (ROBIN, RANGE), (ROBIN,), (ROBIN,))
+_WEB_SHOP = _racked(_alike("web shop (blue/green)", "page.views alerts", 2, *JAVA_DEFAULT))
+_TILLS = _alike("static-tills", "clicks stock-levels", 3, RANGE)
+_CLASSIC = (
+    _formed(_racked(_alike("orders-range", "orders stock-levels", 3, RANGE))),
+    _formed(_alike("payments-roundrobin", "payments shipments prices", 3, ROBIN)),
+    _formed(_each(_alike("clicks-sticky", "clicks page.views", 3, STICKY), "commit", "always")),
+    _formed(_racked(_alike("sessions-cooperative", "sessions metrics", 3, COOPERATIVE))),
+    # As on three hosts, where Java consumers without a client.id have the same one.
+    _formed(_each(_alike("billing", "orders returns", 3, *JAVA_DEFAULT), "client_id", "consumer-billing-1")),
+    _formed(_clients("tie-two", "payments returns", (RANGE, ROBIN), (ROBIN, RANGE))),
+    _formed(_clients("tie-three", "stock-levels sessions", *_TIE_OF_THREE)),
+    _formed(_clients("tie-four", "shipments alerts", *_TIE_OF_FOUR)),
+    _formed(_clients("vote-majority", "clicks returns", *_MAJORITY)),
+    _formed(_clients("vote-second-choice", "metrics prices", *_SECOND_CHOICE)),
+    # The instance ids, by which range sorts, are not in join order.
+    _formed(_each(_TILLS, "instance_id", "till-2", "till-10", "till-1")),
+    _own_topics("own-topics-roundrobin", ROBIN),
+    _own_topics("own-topics-sticky", STICKY),
+    _formed(_each(_alike("idle", "prices audit_log", 5, RANGE), "commit", "never")),
+    _formed(_rdkafka(_alike("rdkafka-eager", "payments returns", 3, *RDKAFKA_DEFAULT))),
+    _formed(_racked(_rdkafka(_alike("rdkafka-cooperative", "sessions stock-levels", 3, COOPERATIVE)))),
+    _formed((*_JAVA_LEADS[:1], *_rdkafka(_JAVA_LEADS[1:]))),
+    _formed((*_rdkafka(_RDKAFKA_LEADS[:1]), *_RDKAFKA_LEADS[1:])),
+    # Names with every kind of character but a tab.
+    _formed(_each(_WEB_SHOP, "client_id", "shop worker 1", "wörker: 2, spare")),
+    _late(_alike("late-sticky", "clicks returns", 3, STICKY)),
+    _late(_alike("late-cooperative", "sessions prices", 3, COOPERATIVE)),
+    # The second member is stalled, so that the rebalance of the third cannot complete.
+    _late(_alike(STALLED, "shipments returns", 3, *JAVA_DEFAULT)),
+)
+"""The groups with members, in the order of starting them."""
 
 
 def groups(kafka_version: str) -> list[Group]:
-    """Return the groups with members, in the order of starting them."""
-    classic = [
-        _orders_range(),
-        _payments_roundrobin(),
-        _clicks_sticky(),
-        _sessions_cooperative(),
-        _billing(),
-        _tie_of_two(),
-        _tie_of_three(),
-        _tie_of_four(),
-        _vote_majority(),
-        _vote_second_choice(),
-        _static_tills(),
-        _own_topics("own-topics-roundrobin", ROBIN),
-        _own_topics("own-topics-sticky", STICKY),
-        _idle(),
-        _rdkafka_eager(),
-        _rdkafka_cooperative(),
-        _mixed_java_leads(),
-        _mixed_rdkafka_leads(),
-        _web_shop(),
-        _late("late-sticky", "clicks returns", STICKY),
-        _late("late-cooperative", "sessions prices", COOPERATIVE),
-        _mid_rebalance(),
-    ]
-    # Production-ready since 4.0.
-    return classic if kafka_version.startswith("3.") else [*classic, _next_generation()]
+    """Return the groups with members; that of the consumer protocol, which is production-ready since 4.0, last."""
+    of_consumers = _formed(_racked(_alike("next-generation", "orders alerts", 3)))
+    return list(_CLASSIC) if kafka_version.startswith("3.") else [*_CLASSIC, of_consumers]

@@ -24,14 +24,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from rebalance_sim import backtest
-from rebalance_sim.engine.history.backtest import (
-    AS_JOINED,
-    DIFFERS,
-    EQUAL,
-    GENERATION_BEFORE,
-    INCOMPLETE,
-    NOT_PREDICTABLE,
-)
+from rebalance_sim.engine.history.backtest import AS_JOINED, DIFFERS, EQUAL, GENERATION_BEFORE, NOT_PREDICTABLE
 from rebalance_sim.kafka.history.causes import Cause
 from rebalance_sim.sources.assumptions import MembersAsStated
 from rebalance_sim.sources.clients_file import read_clients
@@ -41,7 +34,6 @@ from tests.support.cluster.history_truth import SUFFIX, TrueGeneration, Verdict,
 from tests.support.cluster.random_groups import RandomGroup, random_groups
 
 Row = dict[str, Any]
-RESULTS = (EQUAL, DIFFERS, NOT_PREDICTABLE, INCOMPLETE)
 BEFORE, AFTER = "before.parquet", "after.parquet"
 """The records before and after compaction."""
 SEVERAL, CONSUMER_PROTOCOL = "several in one group", "consumer protocol"

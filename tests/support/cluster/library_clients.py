@@ -12,7 +12,7 @@ from tests.support.library_programs import go_program, node_program
 
 @contextmanager
 def library_clients(broker: Broker, directory: Path) -> Iterator[dict[str, Runner]]:
-    """Run the consumers of each library; raises LibrariesUnavailable where Go or Node.js is missing."""
+    """Run the consumers of each library; raises Unavailable where Go or Node.js is missing."""
     servers = broker.bootstrap_servers
     go, node = go_program("consumers", directory), node_program("consumers", directory / "node")
     with ExitStack() as stack:

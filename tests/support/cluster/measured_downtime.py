@@ -20,7 +20,7 @@ from rebalance_sim.kafka.clients.library import ASSIGNORS, INSTANCE_ID
 from rebalance_sim.kafka.simulation.latencies import assumed_latencies
 from rebalance_sim.kafka.simulation.scenario import Scenario, ScenarioStep
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
-from tests.support.cluster.broker import broker
+from tests.support.cluster.broker import running
 from tests.support.cluster.clients import JavaConsumers
 from tests.support.cluster.fleet import COOPERATIVE, RANGE, Client
 from tests.support.cluster.timed_groups import TimedGroup, now_ms, to_each, wait_until_balanced
@@ -103,7 +103,7 @@ def measure(directory: Path, thresholds: Mapping[Case, int]) -> dict[tuple[Case,
     group has the setting.
     """
     with ExitStack() as stack:
-        started = stack.enter_context(broker(KAFKA_VERSION, directory, settings={}))
+        started = stack.enter_context(running(KAFKA_VERSION, directory, settings={}))
         servers = started.bootstrap_servers
         consumers = stack.enter_context(JavaConsumers(KAFKA_VERSION, servers, directory / "consumers.log"))
         started.create_topics({TOPIC: PARTITIONS})

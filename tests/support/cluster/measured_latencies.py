@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.support.cluster import bare_consumer
-from tests.support.cluster.broker import broker
+from tests.support.cluster.broker import running
 from tests.support.cluster.capture import until
 from tests.support.cluster.clients import JavaConsumers
 from tests.support.cluster.fleet import RANGE, Client
 from tests.support.cluster.timed_groups import now_ms
-from tests.support.maven import JarsUnavailable
+from tests.support.unavailable import Unavailable
 
 KAFKA_VERSION = "4.3.1"
 LIBRARIES = ("java", "librdkafka", "kafka-python")
@@ -49,7 +49,7 @@ def measure(directory: Path) -> dict[str, Latencies]:
     """Start consumers of each library one after the other, each in a process and a group of its own."""
     with ExitStack() as stack:
         settings = {"group.initial.rebalance.delay.ms": "0"}
-        started = stack.enter_context(broker(KAFKA_VERSION, directory, settings=settings))
+        started = stack.enter_context(running(KAFKA_VERSION, directory, settings=settings))
         servers = started.bootstrap_servers
         started.create_topics({_TOPIC: _PARTITIONS})
         # The first group creates __consumer_offsets.
@@ -104,7 +104,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         try:
             print(table(measure(Path(directory))))
-        except JarsUnavailable as reason:
+        except Unavailable as reason:
             print(f"nothing to measure: {reason}", file=sys.stderr)
             return 1
     return 0

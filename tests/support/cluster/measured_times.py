@@ -26,12 +26,12 @@ from confluent_kafka import Consumer, TopicPartition
 
 from rebalance_sim.kafka.simulation.model import Subject
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
-from tests.support.cluster.broker import broker
+from tests.support.cluster.broker import running
 from tests.support.cluster.clients import JavaConsumers
 from tests.support.cluster.fleet import COOPERATIVE, RANGE, Client
 from tests.support.cluster.timed_groups import TimedGroup, generations, now_ms, to_each, wait_until_balanced
-from tests.support.maven import JarsUnavailable
 from tests.support.simulated import History, Played, at, consumer, play
+from tests.support.unavailable import Unavailable
 
 KAFKA_VERSION = "4.3.1"
 SERVER = "server-uniform"
@@ -100,7 +100,7 @@ class Machine:
 def measure(directory: Path) -> tuple[Outcomes, Machine]:
     """Run all situations with groups on a broker."""
     with ExitStack() as stack:
-        started = stack.enter_context(broker(KAFKA_VERSION, directory, settings=_BROKER))
+        started = stack.enter_context(running(KAFKA_VERSION, directory, settings=_BROKER))
         servers = started.bootstrap_servers
         processes = [
             stack.enter_context(JavaConsumers(KAFKA_VERSION, servers, directory / f"{name}.log"))
@@ -360,7 +360,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         try:
             measured, machine = measure(Path(directory))
-        except JarsUnavailable as reason:
+        except Unavailable as reason:
             print(reason, file=sys.stderr)
             return 2
     load = os.getloadavg()[1]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rebalance_sim.kafka.wire.readable import Readable
-from tests.support.cluster.silent_members import Connection, array, string
+from tests.support.cluster.silent_members import Connection
+from tests.support.wire_fields import array, string
 
 _METADATA = (3, 1)
 """The request and its version."""

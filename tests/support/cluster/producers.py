@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import subprocess
 from collections.abc import Sequence
 
@@ -10,6 +9,7 @@ from confluent_kafka import Producer
 
 from tests.support.cluster.jars import java_command
 from tests.support.maven import java_environment
+from tests.support.wire_fields import sized
 
 _SECONDS = 120
 
@@ -24,15 +24,11 @@ def send_by_java(version: str, servers: str, topic: str, records: Sequence[Recor
         [*command, "rebalancesim.cluster.RecordProducer", servers, topic, str(len(records))],
         check=False,
         capture_output=True,
-        input=b"".join(_framed(each) for record in records for each in record),
+        input=b"".join(sized(each) for record in records for each in record),
         env=java_environment(),
         timeout=_SECONDS,
     )
     assert done.stdout.split() == [str(len(records)).encode()], done.stderr.decode()
-
-
-def _framed(field: bytes | None) -> bytes:
-    return struct.pack(">i", -1) if field is None else struct.pack(">i", len(field)) + field
 
 
 def send_by_librdkafka(servers: str, topic: str, records: Sequence[Record], partitioner: str) -> None:

@@ -16,9 +16,9 @@ from tests.support.cluster.broker import HOST, TOOLS, Broker, free_ports
 from tests.support.cluster.capture import until
 from tests.support.cluster.jars import java_command
 from tests.support.maven import MavenProject, java_environment
+from tests.support.processes import end, started
 
 _FOLDER = Path(__file__).resolve().with_name("programs")
-_END_SECONDS = 30
 _ANSWER_SECONDS = 10
 _INTERNAL_TOPICS = ("config", "offset", "status")
 
@@ -84,7 +84,7 @@ class ConnectWorker:
     def __enter__(self) -> ConnectWorker:
         """Start the worker, and wait until it answers."""
         command = [*_programs(self._broker), "org.apache.kafka.connect.cli.ConnectDistributed", str(self._properties)]
-        self._process = _started(command, self._log)
+        self._process = started(command, self._log, java_environment(), stdin=subprocess.PIPE)
         until("Connect answers", lambda: _answers(f"http://{self.address}/connectors"))
         return self
 
@@ -95,7 +95,7 @@ class ConnectWorker:
     def close(self) -> None:
         """Let the worker leave its cluster, and end its process."""
         if self._process is not None:
-            _end(self._process)
+            end(self._process)
             self._process = None
 
     def kill(self) -> None:
@@ -138,27 +138,11 @@ def _programs(broker: Broker) -> list[str]:
 
 @contextmanager
 def _process(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    process = _started(command, log)
+    process = started(command, log, java_environment(), stdin=subprocess.PIPE)
     try:
         yield process
     finally:
-        _end(process)
-
-
-def _started(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("ab") as output:
-        return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, env=java_environment()
-        )
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(timeout=_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        end(process)
 
 
 def _answers(url: str, configuration: Mapping[str, str] | None = None) -> bool:

@@ -24,7 +24,7 @@ class _Consumers:
     def start(self, name: str, given: Mapping[str, str]) -> None:
         library = given["library"]
         if library not in self._runners:
-            self._runners[library] = _RUNNERS[library](given["servers"])  # type: ignore[call-arg]
+            self._runners[library] = _RUNNERS[library](given["servers"])
         client = Client(
             given["group"],
             given["client"],

@@ -36,7 +36,7 @@ from confluent_kafka.admin import (
 )
 from pyarrow import parquet
 
-from tests.support.cluster.broker import Broker, JoiningBroker, broker
+from tests.support.cluster.broker import Broker, JoiningBroker, running
 from tests.support.cluster.clients import JavaConsumers, OtherConsumers
 from tests.support.cluster.coordinator_log import pack
 from tests.support.cluster.fleet import Client
@@ -363,7 +363,7 @@ def _brokers(version: str, folder: Path, stack: ExitStack) -> tuple[Broker, Brok
     settings = _SETTINGS | (_OF_CONSUMER_GROUPS if version[0] >= "4" else {})
     (folder / "1").mkdir()
     (folder / "2").mkdir()
-    first = broker(version, folder / "1", settings=settings, java_options=_LOG_OF_COORDINATORS)
+    first = running(version, folder / "1", settings=settings, java_options=_LOG_OF_COORDINATORS)
     first = stack.enter_context(first)
     second = JoiningBroker(first, folder / "2", settings=settings, java_options=_LOG_OF_COORDINATORS)
     return first, stack.enter_context(second)

@@ -25,7 +25,7 @@ from confluent_kafka.admin import NewPartitions
 from pyarrow import parquet
 
 from rebalance_sim.kafka.history.causes import Cause
-from tests.support.cluster.broker import LOGS_REBALANCES, Broker, broker
+from tests.support.cluster.broker import LOGS_REBALANCES, Broker, running
 from tests.support.cluster.capture import until
 from tests.support.cluster.clients import JavaConsumers
 from tests.support.cluster.fleet import COOPERATIVE, RANGE, SERVER, Client
@@ -185,7 +185,7 @@ def dump(on: Broker) -> pa.Table:
 
 def played(version: str, folder: Path, scripts: Mapping[str, Script], stack: ExitStack) -> tuple[Broker, History]:
     """Start a broker, and play scripts on it."""
-    on = stack.enter_context(broker(version, folder, java_options=LOGS_REBALANCES))
+    on = stack.enter_context(running(version, folder, java_options=LOGS_REBALANCES))
     java = stack.enter_context(JavaConsumers(version, on.bootstrap_servers, folder / "java.log"))
     victims = stack.enter_context(JavaConsumers(version, on.bootstrap_servers, folder / "victims.log"))
     history = History(on, java, victims)

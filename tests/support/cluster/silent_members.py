@@ -20,6 +20,7 @@ from rebalance_sim.kafka.wire.consumer_protocol import (
     encode_subscription,
 )
 from rebalance_sim.kafka.wire.readable import Readable
+from tests.support.wire_fields import array, int32, sized, string
 
 _OFFSET_COMMIT, _JOIN_GROUP, _LEAVE_GROUP, _SYNC_GROUP = (8, 2), (11, 2), (13, 1), (14, 1)
 """Requests and their versions: the oldest that brokers of 4.x answer without member ids in advance (KIP-394)."""
@@ -75,12 +76,12 @@ class SilentGroup:
 
     def _joining(self) -> bytes:
         metadata = encode_subscription(Subscription(self.topics, owned=()), version=1)
-        offered = array(string(name) + _bytes(metadata) for name in self.protocols)
+        offered = array(string(name) + sized(metadata) for name in self.protocols)
         timeouts = struct.pack(">ii", _SESSION_MS, _SESSION_MS)
         return string(self.group_id) + timeouts + string("") + string("consumer") + offered
 
     def _of_member(self, joined: _Joined) -> bytes:
-        return string(self.group_id) + struct.pack(">i", joined.generation) + string(joined.member_id)
+        return string(self.group_id) + int32(joined.generation) + string(joined.member_id)
 
     def _commit(self, connection: Connection, leader: _Joined, partitions: Mapping[str, int]) -> None:
         topics = array(
@@ -136,7 +137,7 @@ class Connection:
 
     def send(self, request: tuple[int, int], body: bytes) -> None:
         sent = struct.pack(">hhi", *request, 0) + string(self._client_id) + body
-        self._socket.sendall(struct.pack(">i", len(sent)) + sent)
+        self._socket.sendall(sized(sent))
 
     def answer(self, name: str, *, has_error: bool = True) -> Readable:
         """Return the answer to the next request after its throttle time and its error, which must be none."""
@@ -159,17 +160,4 @@ class Connection:
 
 
 def _assigned(member_id: str, partitions: Sequence[TopicPartition]) -> bytes:
-    return string(member_id) + _bytes(encode_assignment(Assignment(tuple(partitions)), version=1))
-
-
-def string(value: str) -> bytes:
-    return struct.pack(">h", len(value.encode())) + value.encode()
-
-
-def _bytes(value: bytes) -> bytes:
-    return struct.pack(">i", len(value)) + value
-
-
-def array(items: Iterable[bytes]) -> bytes:
-    written = list(items)
-    return struct.pack(">i", len(written)) + b"".join(written)
+    return string(member_id) + sized(encode_assignment(Assignment(tuple(partitions)), version=1))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pyspark
 
 from tests.support.interruptions import kill
+from tests.support.processes import path_with_python, started
 from tests.support.spark_settings import WITHOUT_C2
 
 HOST = "127.0.0.1"
@@ -34,13 +34,8 @@ class SparkCluster:
     @property
     def environment(self) -> dict[str, str]:
         """Return the environment of master and workers; they share only this machine's own Python with the tests."""
-        commands = self.directory / "bin"
-        python = commands / f"python{sys.version_info.major}.{sys.version_info.minor}"
-        if not python.exists():
-            commands.mkdir(parents=True)
-            python.symlink_to(Path(sys._base_executable).resolve())  # type: ignore[attr-defined]
         return {
-            "PATH": f"{commands}:/usr/bin:/bin",
+            "PATH": path_with_python(self.directory),
             "HOME": str(self.directory),
             "JAVA_HOME": str(self._java_home),
             "SPARK_HOME": str(SPARK_HOME),
@@ -89,16 +84,8 @@ class SparkCluster:
 
     def _start(self, name: str, main: str, arguments: list[str]) -> subprocess.Popen[bytes]:
         self.directory.mkdir(parents=True, exist_ok=True)
-        with self._log(name).open("wb") as log:
-            return subprocess.Popen(
-                [SPARK_HOME / "bin" / "spark-class", main, "--host", HOST, "--webui-port", "0", *arguments],
-                cwd=self.directory,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        command = [f"{SPARK_HOME}/bin/spark-class", main, "--host", HOST, "--webui-port", "0", *arguments]
+        return started(command, self._log(name), self.environment, folder=self.directory, own_group=True)
 
     def _wait_for_line(self, name: str, pattern: str, process: subprocess.Popen[bytes]) -> str:
         """Wait for a line of a log, and return its first group."""

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rebalance_sim.kafka.wire.readable import Readable
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.clients import Partitions
 
@@ -101,58 +102,39 @@ def _lacks_a_topic(record: Record) -> bool:
 
 
 def read_assignment(member: Record) -> Listing:
-    reader = _Reader(base64.b64decode(member["assignment"]))
-    reader.integer(2)
-    return reader.partitions()
+    reader = _reader(member, "assignment")
+    reader.int16("version")
+    return _partitions(reader)
 
 
 def read_topics(member: Record) -> list[str]:
-    reader = _Reader(base64.b64decode(member["subscription"]))
-    reader.integer(2)
-    return [reader.string() for _ in range(reader.integer(4))]
+    reader = _reader(member, "subscription")
+    reader.int16("version")
+    return list(reader.strings("topics"))
 
 
 def read_owned(member: Record, protocol: str) -> tuple[Listing, int]:
     """Return the partitions that a member reported when it joined, and their generation."""
-    reader = _Reader(base64.b64decode(member["subscription"]))
-    version = reader.integer(2)
-    for _ in range(reader.integer(4)):
-        reader.string()
-    user_data = reader.octets()
+    reader = _reader(member, "subscription")
+    version = reader.int16("version")
+    reader.strings("topics")
+    user_data = reader.nullable_bytes("user data")
     if protocol == "sticky" and user_data:
         # The eager sticky assignor keeps this in its own bytes, because by the time an eager
         # member joins it has revoked everything.
-        reader, version = _Reader(user_data), 2
+        reader, version = Readable(user_data, "user data"), 2
     # In the subscription since versions 1 and 2.
-    owned = reader.partitions() if version >= 1 else []
-    return owned, reader.integer(4) if version >= 2 else -1
+    owned = _partitions(reader) if version >= 1 else []
+    return owned, reader.int32("generation") if version >= 2 else -1
 
 
-class _Reader:
-    """Reads big-endian fields one after the other."""
+def _reader(member: Record, field: str) -> Readable:
+    return Readable(base64.b64decode(member[field]), field)
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
 
-    def integer(self, size: int) -> int:
-        return int.from_bytes(self._take(size), "big", signed=True)
-
-    def string(self) -> str:
-        return self._take(self.integer(2)).decode()
-
-    def octets(self) -> bytes:
-        size = self.integer(4)
-        return b"" if size < 0 else self._take(size)
-
-    def partitions(self) -> Listing:
-        found: Listing = []
-        for _ in range(self.integer(4)):
-            topic = self.string()
-            found += [(topic, self.integer(4)) for _ in range(self.integer(4))]
-        return found
-
-    def _take(self, size: int) -> bytes:
-        taken = self._data[self._at : self._at + size]
-        self._at += size
-        return taken
+def _partitions(reader: Readable) -> Listing:
+    found: Listing = []
+    for _ in range(reader.int32("topics")):
+        topic = reader.string("topic")
+        found += [(topic, number) for number in reader.int32s("partitions")]
+    return found

@@ -5,9 +5,8 @@ reads and writes the subscriptions and assignments of classic consumers.
 """
 
 import base64
-import struct
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,21 +66,22 @@ from rebalance_sim.kafka.coordinator.mixed_requests import (
     unload_mixed,
 )
 from rebalance_sim.kafka.coordinator.write_errors import commit_response_error
-from rebalance_sim.kafka.groups import NO_GENERATION, NO_RACK, Assignments, Groups, Subscriptions, TopicArrays
 from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size, timeline_slot
 from rebalance_sim.kafka.runtime.records import new_records, rows
 from rebalance_sim.kafka.runtime.strings import Ints32, Strings, java_hash, java_hashes
 from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment, decode_subscription
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.releases import SERVER_ASSIGNORS, kafka_version
+from tests.support.batches import Batch
+from tests.support.cases import uuid_halves
 from tests.support.conversations.player import JsonObject, Player, Remembered, in_order, new_record
+from tests.support.model import Cluster, Group, Member, Partition
 
 ASSIGNORS = [name.removeprefix("server-") for name in SERVER_ASSIGNORS]
 _MOST_MEMBERS = 64
 _MOST_PARTITIONS = 48
 """Of a topic."""
 _MOST_ROWS = 4096
-_NO_ID = "A" * 22
 _NO_BYTES = b"\xff\xff\xff\xff"
 
 
@@ -466,10 +466,10 @@ class MixedGroupPlayer(Player):
         return [put[k] for k in order if self.modern.members[self.names.index(put[k])].known]
 
     def _assign(self) -> None:
-        members = self._in_order()
-        numbers = [self.names.index(name) for name in members]
-        groups, topics = self._groups(members, numbers), self._topics()
-        order: Ints32 = np.arange(len(members), dtype=np.int32)
+        numbers = {name: self.names.index(name) for name in self._in_order()}
+        batch = Batch([self._as_assigned(numbers)])
+        groups, topics = batch.arrays, batch.topics
+        order: Ints32 = np.arange(len(numbers), dtype=np.int32)
         is_uniform = ASSIGNORS[max(preferred_assignor(self.modern), 0)] == "uniform"
         in_turn = order if is_uniform else server_range.range_order(groups, order)
         groups = subscribed_as_first(groups, in_turn, np.array([self.modern_row.homogeneous]))
@@ -479,54 +479,23 @@ class MixedGroupPlayer(Player):
             made = server_range.assign(groups, topics, self.version).assignments
         for partition in self.modern.partitions:
             partition.computed_target = NONE
-        for k, number in enumerate(numbers):
-            for entry in range(made.offsets[k], made.offsets[k + 1]):
-                place = int(made.topics[entry]) * _MOST_PARTITIONS + int(made.partitions[entry])
-                self.modern.partitions[place].computed_target = number
+        [given] = batch.lists(made)
+        for name, partitions in given.items():
+            for topic, number in partitions:
+                self.modern.partitions[self._partition(topic, number)].computed_target = numbers[name]
 
-    def _groups(self, members: list[str], numbers: list[int]) -> Groups:
-        ids = Strings.of(members)
-        instances = [int(self.modern.members[m].instance) for m in numbers]
-        subscribed = [sorted(self.subscriptions[self.modern.members[m].subscription]) for m in numbers]
-        owned = [self._targets(m) for m in numbers]
-        sort_ids = [name if i == NONE else self.instances.known[i] for name, i in zip(members, instances, strict=True)]
-        return Groups(
-            np.array([0, len(members)], np.int32),
-            ids,
-            np.array([int(instance == NONE) for instance in instances], np.int64),
-            Strings.of(sort_ids),
-            np.full(len(members), NO_RACK, np.int32),
-            Subscriptions(
-                np.arange(len(members), dtype=np.int32),
-                np.cumsum([0, *map(len, subscribed)]).astype(np.int32),
-                np.array([self.topic_names.index(name) for names in subscribed for name in names], np.int32),
-            ),
-            Assignments(
-                np.cumsum([0, *map(len, owned)]).astype(np.int32),
-                np.array([p // _MOST_PARTITIONS for listed in owned for p in listed], np.int32),
-                np.array([p % _MOST_PARTITIONS for listed in owned for p in listed], np.int32),
-            ),
-            np.full(len(members), NO_GENERATION, np.int64),
-        )
-
-    def _topics(self) -> TopicArrays:
-        names = Strings.of(self.topic_names)
-        ids = [_uuid(self.topic_ids.get(name, _NO_ID)) for name in self.topic_names]
-        counts = [
-            self.modern.topics[k].partitions if self.modern.topics[k].exists else -1
-            for k in range(len(self.topic_names))
-        ]
-        return TopicArrays(
-            np.array(counts, np.int32),
-            java_hashes(names),
-            np.argsort(np.argsort(self.topic_names)),
-            np.zeros(len(counts) + 1, np.int32),
-            np.zeros(1, np.int32),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.int64),
-            np.array(ids, np.int64),
-            names,
-        )
+    def _as_assigned(self, numbers: Mapping[str, int]) -> Group:
+        """Return the group as the assignor sees it; members own their targets."""
+        members = []
+        for name, number in numbers.items():
+            of = self.modern.members[number]
+            instance = None if of.instance == NONE else self.instances.known[of.instance]
+            owned = tuple(Partition(*self._name(p)) for p in self._targets(number))
+            members.append(Member(name, tuple(sorted(self.subscriptions[of.subscription])), instance, None, owned))
+        ids = {name: uuid_halves(topic_id) for name, topic_id in self.topic_ids.items()}
+        known = zip(self.topic_names, self.modern.topics, strict=False)
+        counts = {name: int(topic.partitions) for name, topic in known if topic.exists}
+        return Group(tuple(members), Cluster(counts, {}, ids))
 
     def _targets(self, member: int) -> list[int]:
         return [int(p) for p in np.flatnonzero(self._column("target") == member)]
@@ -607,11 +576,6 @@ def _subscribed(step: JsonObject) -> list[str]:
         except SchemaError:
             continue
     return topics
-
-
-def _uuid(text: str) -> tuple[int, int]:
-    high, low = struct.unpack(">qq", base64.urlsafe_b64decode(text + "=="))
-    return high, low
 
 
 def _timeline_order(names: list[str], counted: int) -> list[str]:

@@ -6,6 +6,7 @@ from tests.support.coordinator_scenarios.scenario import (
     PREPARING,
     STABLE,
     answer,
+    answers,
     gone,
     group,
     parked,
@@ -59,11 +60,7 @@ ONE_BY_ONE = (
     scenario("one of the others leads when the leader of three leaves")
     .mirrors("GroupMetadata.remove")
     .plays(*stable(3), leave(7000, 0), join(8000, 1), join(8000, 2))
-    .expects(
-        answer(-2, at_ms=8000, generation=2, leader={1, 2}),
-        answer(-1, at_ms=8000, generation=2, leader={1, 2}),
-        group(-1, COMPLETING, members=[1, 2]),
-    ),
+    .expects(*answers(-2, -1, at_ms=8000, generation=2, leader={1, 2}), group(-1, COMPLETING, members=[1, 2])),
     scenario("the one whom the join phase waits for leaves")
     .mirrors("GroupCoordinator.removeMemberAndUpdateGroup")
     .plays(*stable(2), join(7000, 0), leave(8000, 1))

@@ -12,6 +12,7 @@ from tests.support.coordinator_scenarios.scenario import (
     STABLE,
     Scenario,
     answer,
+    answers,
     gone,
     group,
     scenario,
@@ -178,12 +179,7 @@ JOIN = (
     )
     .plays(*_mixed(instance_id="i"), _join(200, 0, instance_id="j"), _join(200, "other", instance_id="i"))
     .plays(sync(200, "other", 2, instance_id="i"), heartbeat(200, "other", 2, instance_id="i"))
-    .expects(
-        answer(-4, "UNKNOWN_MEMBER_ID"),
-        answer(-3, "FENCED_INSTANCE_ID"),
-        answer(-2, "FENCED_INSTANCE_ID"),
-        answer(-1, "FENCED_INSTANCE_ID"),
-    ),
+    .expects(answer(-4, "UNKNOWN_MEMBER_ID"), *answers(-3, -2, -1, error="FENCED_INSTANCE_ID")),
     _scenario("a static member of the classic protocol is replaced by one")
     .mirrors("java.testJoiningConsumerGroupReplacingExistingStaticMember")
     .plays(*_mixed(instance_id="i"), _join(200, instance_id="i"), heartbeat(200, 0, 1, instance_id="i"))
@@ -208,10 +204,9 @@ JOIN = (
     .plays(heartbeat(230, 0, 1), _join(240, 0, owned=range(3)), sync(250, 0, 2))
     .expects(
         answer(-5, generation=1),
-        answer(-4, assignment=_partitions(0, 1, 2)),
+        *answers(-4, -1, assignment=_partitions(0, 1, 2)),
         answer(-3, "REBALANCE_IN_PROGRESS"),
         answer(-2, generation=2),
-        answer(-1, assignment=_partitions(0, 1, 2)),
         group(-1, RECONCILING, group_epoch=2, target_epoch=2),
     ),
 )
@@ -226,11 +221,9 @@ SYNC_AND_HEARTBEAT = (
     .plays(*_mixed(), sync(200, "other", 1), sync(200, "m", 2), sync(200, 0, 2))
     .plays(sync(200, 0, 1, protocol_type="connect"), sync(200, 0, 1, protocol="roundrobin"), sync(200, 0, 1))
     .expects(
-        answer(-6, "UNKNOWN_MEMBER_ID"),
-        answer(-5, "UNKNOWN_MEMBER_ID"),
+        *answers(-6, -5, error="UNKNOWN_MEMBER_ID"),
         answer(-4, "ILLEGAL_GENERATION"),
-        answer(-3, "INCONSISTENT_GROUP_PROTOCOL"),
-        answer(-2, "INCONSISTENT_GROUP_PROTOCOL"),
+        *answers(-3, -2, error="INCONSISTENT_GROUP_PROTOCOL"),
         answer(-1, "REBALANCE_IN_PROGRESS"),
     ),
     _scenario("Heartbeat of an unknown member, of the other protocol, or of an old epoch")
@@ -242,8 +235,7 @@ SYNC_AND_HEARTBEAT = (
     )
     .plays(*_mixed(), heartbeat(200, "other", 1), heartbeat(200, "m", 2), heartbeat(200, 0, 2), heartbeat(200, 0, 1))
     .expects(
-        answer(-4, "UNKNOWN_MEMBER_ID"),
-        answer(-3, "UNKNOWN_MEMBER_ID"),
+        *answers(-4, -3, error="UNKNOWN_MEMBER_ID"),
         answer(-2, "ILLEGAL_GENERATION"),
         answer(-1, "REBALANCE_IN_PROGRESS"),
     ),

@@ -7,6 +7,7 @@ from tests.support.coordinator_scenarios.scenario import (
     PREPARING,
     STABLE,
     answer,
+    answers,
     gone,
     group,
     scenario,
@@ -58,10 +59,7 @@ COMMITS = (
     .mirrors("OffsetMetadataManagerTest.testGenericGroupOffsetCommitWithoutMemberIdAndGeneration")
     .plays(*stable(1), commit(7000, "", -1), commit(7000, 0, -1), commit(7000, STRANGER, -1), fetch(7000))
     .expects(
-        answer(-4, "UNKNOWN_MEMBER_ID"),
-        answer(-3, "ILLEGAL_GENERATION"),
-        answer(-2, "UNKNOWN_MEMBER_ID"),
-        answer(-1, offsets={0: -1}),
+        *answers(-4, -2, error="UNKNOWN_MEMBER_ID"), answer(-3, "ILLEGAL_GENERATION"), answer(-1, offsets={0: -1})
     ),
     scenario("a member commits and its group goes on")
     .mirrors("scala.testFetchOffsets")
@@ -92,19 +90,15 @@ COMMITS = (
     .mirrors("scala.testCommitOffsetInCompletingRebalanceFromUnknownMemberId")
     .plays(*joined(1), commit(7000, STRANGER, 1), commit(7000, "", -1))
     .expects(
-        answer(-2, "REBALANCE_IN_PROGRESS", until="2.3"),
-        answer(-1, "REBALANCE_IN_PROGRESS", until="2.3"),
-        answer(-2, "UNKNOWN_MEMBER_ID", since="3.9"),
-        answer(-1, "UNKNOWN_MEMBER_ID", since="3.9"),
+        *answers(-2, -1, error="REBALANCE_IN_PROGRESS", until="2.3"),
+        *answers(-2, -1, error="UNKNOWN_MEMBER_ID", since="3.9"),
     ),
     scenario("a member commits with another generation before the sync")
     .mirrors("scala.testCommitOffsetInCompletingRebalanceFromIllegalGeneration")
     .plays(*joined(1), commit(7000, 0, 2), commit(7000, 0, -1))
     .expects(
-        answer(-2, "REBALANCE_IN_PROGRESS", until="2.3"),
-        answer(-1, "REBALANCE_IN_PROGRESS", until="2.3"),
-        answer(-2, "ILLEGAL_GENERATION", since="3.9"),
-        answer(-1, "ILLEGAL_GENERATION", since="3.9"),
+        *answers(-2, -1, error="REBALANCE_IN_PROGRESS", until="2.3"),
+        *answers(-2, -1, error="ILLEGAL_GENERATION", since="3.9"),
     ),
 )
 
@@ -174,9 +168,8 @@ EXPIRY = (
     .plays(sync(WEEK + 11_000, 1, 3), check_offsets(WEEK + 11_000), fetch(WEEK + 11_000))
     .expects(
         group(-7, PREPARING, generation=2),
-        answer(-6, offsets={0: 5}),
+        *answers(-6, -4, offsets={0: 5}),
         group(-5, COMPLETING, generation=3),
-        answer(-4, offsets={0: 5}),
         group(-1, STABLE),
         answer(-1, offsets={0: -1}),
     ),

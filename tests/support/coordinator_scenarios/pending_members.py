@@ -8,6 +8,7 @@ from tests.support.coordinator_scenarios.scenario import (
     PREPARING,
     STABLE,
     answer,
+    answers,
     group,
     parked,
     scenario,
@@ -57,12 +58,7 @@ IDS = (
     _scenario("a pending id is no member for other requests")
     .mirrors("scala.testHeartbeatUnknownConsumerExistingGroup")
     .plays(*stable(1), join_for_id(7000), heartbeat(7000, 1, 1), sync(7000, 1, 1), commit(7000, 1, 1))
-    .expects(
-        answer(-3, "UNKNOWN_MEMBER_ID"),
-        answer(-2, "UNKNOWN_MEMBER_ID"),
-        answer(-1, "UNKNOWN_MEMBER_ID"),
-        group(-1, STABLE, pending=1),
-    ),
+    .expects(*answers(-3, -2, -1, error="UNKNOWN_MEMBER_ID"), group(-1, STABLE, pending=1)),
     _scenario("once joined the pending timer is over and another one runs")
     .mirrors("both.testNewMemberTimeoutCompletion")
     .plays(join_for_id(0, session_timeout_ms=305000), join(0, 0, session_timeout_ms=305000))

@@ -1,6 +1,6 @@
 """The contents of a scenario: the steps of one group, and what is expected of the coordinator."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -31,10 +31,12 @@ PREPARING = "PreparingRebalance"
 COMPLETING = "CompletingRebalance"
 STABLE = "Stable"
 
-_TEST_CLASSES = {
-    "scala": ("GroupCoordinatorTest",),
-    "java": ("GroupMetadataManagerTest",),
-    "both": ("GroupCoordinatorTest", "GroupMetadataManagerTest"),
+_SCALA, _JAVA = "GroupCoordinatorTest.", "GroupMetadataManagerTest."
+_TESTS = {
+    "scala": (f"{_SCALA}{{}}",),
+    "java": (f"{_JAVA}{{}}",),
+    "both": (f"{_SCALA}{{}}", f"{_JAVA}{{}}"),
+    "static": (f"{_SCALA}staticMember{{}}", f"{_JAVA}testStaticMember{{}}"),
 }
 
 
@@ -89,10 +91,11 @@ class Scenario:
         """Name the tests of Kafka (class and method) that cover the same.
 
         Where no test of Kafka does, it is the method whose rule is shown. ``scala`` and ``java`` stand for the classes
-        that test the two coordinators, ``both`` for tests of the same name in both of them.
+        that test the two coordinators, ``both`` for tests of the same name in both of them, and ``static`` for those of
+        static members, whose names begin in another way in each.
         """
         named = (method.split(".") for method in methods)
-        full = (f"{full}.{method}" for short, method in named for full in _TEST_CLASSES.get(short, (short,)))
+        full = (name.format(method) for short, method in named for name in _TESTS.get(short, (f"{short}.{{}}",)))
         return replace(self, mirrored=(*self.mirrored, *full))
 
     def plays(self, *steps: Step) -> "Scenario":
@@ -124,6 +127,11 @@ def answer(
 ) -> Answered:
     """An answer: its error and those of its fields that matter; ``at_ms`` is when it was given."""
     return Answered(step, _versions(since, until), {"error": error, **fields})
+
+
+def answers(*steps: int, **fields: Any) -> Iterator[Answered]:
+    """The same answer to several requests."""
+    return (answer(step, **fields) for step in steps)
 
 
 def parked(step: int, *, since: str = ALL[0], until: str = ALL[-1]) -> Parked:

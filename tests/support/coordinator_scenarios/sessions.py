@@ -6,6 +6,7 @@ from tests.support.coordinator_scenarios.scenario import (
     PREPARING,
     STABLE,
     answer,
+    answers,
     gone,
     group,
     parked,
@@ -63,9 +64,8 @@ ANSWERS = (
     .mirrors("both.testHeartbeatDuringRebalanceCausesRebalanceInProgress", "java.testHeartbeatDuringPreparingRebalance")
     .plays(*stable(1), join(7000), heartbeat(8000, 0, 1), heartbeat(8000, 0, 2), heartbeat(8000, 1, 1))
     .expects(
-        answer(-3, "REBALANCE_IN_PROGRESS"),
+        *answers(-3, -1, error="REBALANCE_IN_PROGRESS"),
         answer(-2, "ILLEGAL_GENERATION"),
-        answer(-1, "REBALANCE_IN_PROGRESS"),
         group(-1, PREPARING, generation=1),
     ),
     scenario("a heartbeat in the first delay")
@@ -142,8 +142,7 @@ DEADLINE = (
     .expects(
         answer(4, "REBALANCE_IN_PROGRESS"),
         answer(3, at_ms=15000, member=1, generation=2, leader=1, members=[1]),
-        answer(-2, "UNKNOWN_MEMBER_ID"),
-        answer(-1, "UNKNOWN_MEMBER_ID"),
+        *answers(-2, -1, error="UNKNOWN_MEMBER_ID"),
         group(-1, COMPLETING, generation=2, members=[1]),
     ),
     scenario("those who wait are kept at the deadline")

@@ -9,6 +9,7 @@ from tests.support.coordinator_scenarios.scenario import (
     PREPARING,
     STABLE,
     answer,
+    answers,
     group,
     parked,
     scenario,
@@ -44,7 +45,7 @@ AB = {0: "a", 1: "b"}
 
 JOINING = (
     _scenario("the first static member")
-    .mirrors("scala.staticMemberJoinAsFirstMember", "java.testStaticMemberJoinAsFirstMember")
+    .mirrors("static.JoinAsFirstMember")
     .plays(join(0, **A), tick(3000))
     .expects(answer(0, at_ms=3000, member=0, generation=1, leader=0, instances={0: "a"})),
     _scenario("a static member needs no id first")
@@ -56,17 +57,12 @@ JOINING = (
     .plays(*joined(3, AB))
     .expects(answer(0, members=[0, 1, 2], instances={0: "a", 1: "b", 2: None}), answer(1, members=[], leader=0)),
     _scenario("a known member with an unknown instance id")
-    .mirrors(
-        "scala.staticMemberJoinWithUnknownInstanceIdAndKnownMemberId",
-        "java.testStaticMemberJoinWithUnknownInstanceIdAndKnownMemberId",
-    )
+    .mirrors("static.JoinWithUnknownInstanceIdAndKnownMemberId")
     .plays(*stable(1, {0: "a"}), join(7000, 0, **B), heartbeat(7000, 0, 1, **B), sync(7000, 0, 1, **B))
     .expects(
         answer(-3, "UNKNOWN_MEMBER_ID"),
-        answer(-2, until="2.3"),
-        answer(-2, "UNKNOWN_MEMBER_ID", since="3.9"),
-        answer(-1, until="2.3"),
-        answer(-1, "UNKNOWN_MEMBER_ID", since="3.9"),
+        *answers(-2, -1, until="2.3"),
+        *answers(-2, -1, error="UNKNOWN_MEMBER_ID", since="3.9"),
         group(-1, STABLE),
     ),
     _scenario("a static member may leave its instance id out")
@@ -105,14 +101,11 @@ JOINING = (
 
 KNOWN_IDS = (
     _scenario("a single static member rejoins with its id")
-    .mirrors("scala.staticMemberRejoinWithKnownMemberId", "java.testStaticMemberRejoinWithKnownMemberId")
+    .mirrors("static.RejoinWithKnownMemberId")
     .plays(*joined(1, {0: "a"}), join(FORMED_MS, 0, **A))
     .expects(answer(-1, member=0, generation=1, leader=0, members=[0]), group(-1, COMPLETING)),
     _scenario("the static leader rejoins with its id")
-    .mirrors(
-        "scala.staticMemberRejoinWithLeaderIdAndKnownMemberId",
-        "java.testStaticMemberRejoinWithLeaderIdAndKnownMemberId",
-    )
+    .mirrors("static.RejoinWithLeaderIdAndKnownMemberId")
     .plays(*stable(2, AB, **SLOW), join(7000, 0, **A, **SLOW), tick(15000))
     .expects(
         group(-2, PREPARING, generation=1),
@@ -120,17 +113,11 @@ KNOWN_IDS = (
         group(-1, COMPLETING, generation=2, members=[0, 1]),
     ),
     _scenario("an unchanged static follower rejoins with its id")
-    .mirrors(
-        "scala.staticMemberRejoinAsFollowerWithKnownMemberIdAndNoProtocolChange",
-        "java.testStaticMemberRejoinAsFollowerWithKnownMemberIdAndNoProtocolChange",
-    )
+    .mirrors("static.RejoinAsFollowerWithKnownMemberIdAndNoProtocolChange")
     .plays(*stable(2, AB), join(7000, 1, **B))
     .expects(answer(-1, at_ms=7000, member=1, generation=1, leader=0, members=[]), group(-1, STABLE)),
     _scenario("a changed static follower rejoins with its id")
-    .mirrors(
-        "scala.staticMemberRejoinWithFollowerIdAndChangeOfProtocol",
-        "java.testStaticMemberRejoinWithFollowerIdAndChangeOfProtocol",
-    )
+    .mirrors("static.RejoinWithFollowerIdAndChangeOfProtocol")
     .plays(*stable(2, AB), join(7000, 1, protocols=RANGE_CHANGED, **B), join(8000, 0, **A))
     .expects(group(-2, PREPARING), answer(-1, at_ms=8000, generation=2, members=[0, 1], metadata={0: "one", 1: "two"})),
     _scenario("the leader begins a rebalance and a follower comes with other protocols")
@@ -169,16 +156,11 @@ FENCED = (
     .plays(*stable(2, AB), join(7000, 1, **A))
     .expects(answer(-1, "FENCED_INSTANCE_ID"), group(-1, STABLE)),
     _scenario("a sync with another's instance id")
-    .mirrors(
-        "scala.staticMemberSyncAsLeaderWithInvalidMemberId", "java.testStaticMemberSyncAsLeaderWithInvalidMemberId"
-    )
+    .mirrors("static.SyncAsLeaderWithInvalidMemberId")
     .plays(*joined(2, AB), sync(7000, "invalid", 1, {}, **A), sync(7000, 1, 1, **A), sync(7000, 0, 1, **A))
     .expects(answer(-3, "FENCED_INSTANCE_ID"), answer(-2, "FENCED_INSTANCE_ID"), answer(-1), group(-1, STABLE)),
     _scenario("a heartbeat with another's instance id")
-    .mirrors(
-        "scala.staticMemberHeartbeatLeaderWithInvalidMemberId",
-        "java.testStaticMemberHeartbeatLeaderWithInvalidMemberId",
-    )
+    .mirrors("static.HeartbeatLeaderWithInvalidMemberId")
     .plays(*stable(2, AB), heartbeat(7000, 0, 1, **A), heartbeat(7000, "invalid", 1, **A))
     .expects(answer(-2), answer(-1, "FENCED_INSTANCE_ID")),
     _scenario("a commit with another's instance id")
@@ -193,7 +175,7 @@ FENCED = (
     .plays(*stable(1), commit(7000, 0, 1, **A))
     .expects(answer(-1, until="2.3"), answer(-1, "UNKNOWN_MEMBER_ID", since="3.9")),
     _scenario("the old one's parked join")
-    .mirrors("scala.staticMemberFenceDuplicateRejoinedFollower", "java.testStaticMemberFenceDuplicateRejoinedFollower")
+    .mirrors("static.FenceDuplicateRejoinedFollower")
     .plays(*stable(3, AB), join(7000, 0, **A), join(7000, 1, **B), join(8000, **B), join(9000, 2))
     .expects(
         answer(-3, "FENCED_INSTANCE_ID", at_ms=8000, member=1),
@@ -201,33 +183,18 @@ FENCED = (
         answer(-2, at_ms=9000, member=3, generation=2, leader=0),
     ),
     _scenario("the old one's parked sync")
-    .mirrors(
-        "scala.staticMemberFenceDuplicateSyncingFollowerAfterMemberIdChanged",
-        "java.testStaticMemberFenceDuplicateSyncingFollowerAfterMemberIdChanged",
-    )
+    .mirrors("static.FenceDuplicateSyncingFollowerAfterMemberIdChanged")
     .plays(*joined(2, AB), sync(7000, 1, 1, **B), join(8000, **B))
     .expects(answer(-2, "FENCED_INSTANCE_ID", at_ms=8000)),
     _scenario("the old one's later requests")
-    .mirrors(
-        "scala.staticMemberFenceDuplicateRejoiningFollowerAfterMemberIdChanged",
-        "java.testStaticMemberFenceDuplicateRejoiningFollowerAfterMemberIdChanged",
-    )
+    .mirrors("static.FenceDuplicateRejoiningFollowerAfterMemberIdChanged")
     .plays(*stable(2, AB), join(7000, **B), join(8000, 1, **B), heartbeat(8000, 1, 1, **B), heartbeat(8000, 1, 1))
-    .expects(
-        answer(-4, member=2),
-        answer(-3, "FENCED_INSTANCE_ID"),
-        answer(-2, "FENCED_INSTANCE_ID"),
-        answer(-1, "UNKNOWN_MEMBER_ID"),
-    ),
+    .expects(answer(-4, member=2), *answers(-3, -2, error="FENCED_INSTANCE_ID"), answer(-1, "UNKNOWN_MEMBER_ID")),
 )
 
 REPLACED = (
     _scenario("a follower comes back without its id to a stable group")
-    .mirrors(
-        "scala.staticMemberRejoinAsFollowerWithUnknownMemberId",
-        "java.testStaticMemberRejoinAsFollowerWithUnknownMemberId",
-        "java.testReplaceStaticMemberInStableStateNoError",
-    )
+    .mirrors("static.RejoinAsFollowerWithUnknownMemberId", "java.testReplaceStaticMemberInStableStateNoError")
     .plays(*stable(2, AB), join(7000, **B), sync(7000, 2, 1, **B))
     .expects(
         answer(-2, at_ms=7000, member=2, generation=1, protocol="range", leader=0, members=[]),
@@ -235,10 +202,7 @@ REPLACED = (
         group(-1, STABLE, generation=1, members=[0, 2]),
     ),
     _scenario("the leader comes back without its id and is sent the old leader")
-    .mirrors(
-        "scala.staticMemberRejoinWithLeaderIdAndUnknownMemberId",
-        "java.testStaticMemberRejoinWithLeaderIdAndUnknownMemberId",
-    )
+    .mirrors("static.RejoinWithLeaderIdAndUnknownMemberId")
     .plays(*stable(2, AB), join(7000, **A), sync(7000, 2, 1, {2: "new"}, **A))
     .expects(
         answer(-2, at_ms=7000, member=2, generation=1, leader=0, members=[]),
@@ -259,10 +223,7 @@ REPLACED = (
     .plays(*stable(2, AB), join(7000, supports_skipping_assignment=True, **B))
     .expects(answer(-1, member=2, leader=0, members=[], skip_assignment=False), group(-1, STABLE)),
     _scenario("a follower comes back with a changed subscription and the same vote")
-    .mirrors(
-        "scala.staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWhileSelectProtocolUnchanged",
-        "java.testStaticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWhileSelectProtocolUnchanged",
-    )
+    .mirrors("static.RejoinWithUnknownMemberIdAndChangeOfProtocolWhileSelectProtocolUnchanged")
     .plays(*stable(2, AB), join(7000, protocols=RANGE_CHANGED, **B), join(8000, 0, **A), join(8000, 2, **B))
     .expects(
         answer(-3, at_ms=7000, generation=1),
@@ -411,8 +372,7 @@ ABSENT = (
     )
     .plays(*stable(2, AB, **SLOW), join(7000, instance_id="c", **SLOW), join(8000, 1, **B, **SLOW), tick(15000))
     .expects(
-        answer(-3, at_ms=15000, generation=2, leader={1, 2}),
-        answer(-2, at_ms=15000, generation=2, leader={1, 2}),
+        *answers(-3, -2, at_ms=15000, generation=2, leader={1, 2}),
         group(-1, COMPLETING, generation=2, leader={1, 2}, members=[0, 1, 2]),
     ),
     _scenario("an absent static member gets its assignment later")

@@ -8,6 +8,7 @@ from tests.support.coordinator_scenarios.scenario import (
     Error,
     Scenario,
     answer,
+    answers,
     gone,
     group,
     parked,
@@ -46,9 +47,7 @@ REFUSED = (
     scenario("sync while the group prepares a rebalance")
     .mirrors("GroupCoordinator.doSyncGroup")
     .plays(*stable(2), join(7000), sync(8000, 1, 1), sync(8000, 0, 1, {0: "x"}))
-    .expects(
-        answer(-2, "REBALANCE_IN_PROGRESS"), answer(-1, "REBALANCE_IN_PROGRESS"), group(-1, PREPARING, generation=1)
-    ),
+    .expects(*answers(-2, -1, error="REBALANCE_IN_PROGRESS"), group(-1, PREPARING, generation=1)),
     scenario("sync with another protocol type", since="3.9")
     .mirrors("both.testSyncGroupReturnsAnErrorWhenProtocolTypeIsInconsistent")
     .plays(*joined(1), sync(FORMED_MS, 0, 1, {0: "x"}, protocol_type="connect"))
@@ -120,9 +119,7 @@ def _log_answers(error: str, sent: Error, *, since: str = "1.0", until: str = "4
         .mirrors("java.testSyncGroupAsLeaderAppendFailureTransformsError", "java.testJoinGroupAppendErrorConversion")
         .plays(*joined(2), sync(7000, 1, 1), fail_store(7000, error), sync(7000, 0, 1, {0: "a", 1: "b"}))
         .expects(
-            answer(-3, sent, at_ms=7000, assignment=""),
-            answer(-1, sent, at_ms=7000, assignment=""),
-            group(-1, PREPARING, generation=1, members=[0, 1]),
+            *answers(-3, -1, error=sent, at_ms=7000, assignment=""), group(-1, PREPARING, generation=1, members=[0, 1])
         )
     )
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,9 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from tests.support.maven import MavenProject, java_environment
+from tests.support.processes import STOP_SECONDS, kill_unless_ended, path_with_python, started
 
 START_SECONDS = 120
-STOP_SECONDS = 30
 _FOLDER = Path(__file__).resolve().parent
 JARS = Path(pyspark.__file__).parent / "jars"
 
@@ -31,7 +29,7 @@ def hadoop_version() -> str:
 class YarnCluster:
     """HDFS and YARN for as long as a ``with`` lasts; ``directory`` receives the log and the containers' folders.
 
-    Raises ``JarsUnavailable`` on a machine that cannot run it.
+    Raises ``Unavailable`` on a machine that cannot run it.
     """
 
     def __init__(self, directory: Path, java_home: Path) -> None:
@@ -45,16 +43,14 @@ class YarnCluster:
         project = MavenProject(_FOLDER, _FOLDER / "pom.xml", "hadoop.version", hadoop_version())
         command = project.java_command("-Xmx512m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
         self._directory.mkdir(parents=True, exist_ok=True)
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [*command, "rebalancesim.yarn.Cluster", str(self.configuration.parent)],
-                # Containers are written to `target` below this folder.
-                cwd=self._directory,
-                env=self._environment(),
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+        self._process = started(
+            [*command, "rebalancesim.yarn.Cluster", str(self.configuration.parent)],
+            self.log,
+            self._environment(),
+            # Containers are written to `target` below this folder.
+            folder=self._directory,
+            stdin=subprocess.PIPE,
+        )
         try:
             self._wait_until_ready(self._process)
         except BaseException:
@@ -96,22 +92,14 @@ class YarnCluster:
             return
         assert self._process.stdin is not None
         self._process.stdin.close()
-        try:
-            self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        kill_unless_ended(self._process, STOP_SECONDS)
         self._process = None
 
     def _environment(self) -> dict[str, str]:
         """Return the environment that containers inherit: only this machine's own Python is shared with the tests."""
-        commands = self._directory / "bin"
-        commands.mkdir(exist_ok=True)
-        python = commands / f"python{sys.version_info.major}.{sys.version_info.minor}"
-        python.symlink_to(Path(sys._base_executable).resolve())  # type: ignore[attr-defined]
         kept = {name: value for name, value in java_environment().items() if name in ("LC_ALL", "TMPDIR")}
         return kept | {
-            "PATH": f"{commands}{os.pathsep}/usr/bin{os.pathsep}/bin",
+            "PATH": path_with_python(self._directory),
             "HOME": str(self._directory),
             "JAVA_HOME": str(self._java_home),
             "SPARK_LOCAL_IP": "127.0.0.1",
