@@ -1,23 +1,18 @@
-"""Reads the files of a capture, and joins their lines: duplicates are rejected."""
+"""Joins the lines of a capture's files: duplicates are rejected."""
 
-import codecs
-import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from rebalance_sim.kafka.group_kinds import OF_GROUP_TYPES
-from rebalance_sim.sources.kafka_tools import rpk
 from rebalance_sim.sources.kafka_tools.contents import (
     BadLine,
     ConsumerLine,
     Content,
     EndOffsetLine,
     HeaderLine,
-    Line,
     MemberLine,
     Notice,
     NoticeLine,
@@ -30,20 +25,13 @@ from rebalance_sim.sources.kafka_tools.contents import (
     TopicPartition,
     quoted,
 )
-from rebalance_sim.sources.kafka_tools.json_documents import is_json, read_json
+from rebalance_sim.sources.kafka_tools.file_formats import read_file
 from rebalance_sim.sources.kafka_tools.listed_groups import SHARE, STREAMS, GroupLine, ListedGroup
-from rebalance_sim.sources.kafka_tools.text import read_lines, survey
 from rebalance_sim.wording import plural
 
 LONGEST_SAMPLE = 200
-_ENCODING_SAMPLE = 1000
-_BEGINNING = 100_000
-"""Characters in which a file shows which tool printed it."""
-# Before 2.3 the tool describes one group at a time and does not print its name, so the file's name must have it.
-_TEXT_SUFFIX = re.compile(r"\.(?:txt|log|out)$", re.IGNORECASE)
 _USE_NEWER_TOOL = "use --bootstrap-server and kafka-consumer-groups of Kafka 0.10.2 or later"
 _CLIENT_AND_HOST = re.compile(r".*_[^\s/]*/\S+", re.DOTALL)
-_REPORT_SUFFIX = re.compile(r"(?:^|[._-])(?:members|offsets|state)(?:[._-]verbose)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,36 +164,17 @@ class Lines:
 
     def add_file(self, file: str, content: bytes) -> None:
         """Add the lines of a file."""
-        if b"\n" not in content:
-            # Some editors end lines with CR alone, as classic Mac OS did.
-            content = content.replace(b"\r", b"\n")
-        beginning = _text(content).read(_BEGINNING)
-        if is_json(beginning):
-            self._add_lines(file, content, read_json(_text(content).read()), None)
-        elif rpk.is_described(beginning.split("\n")):
-            self._add_lines(file, content, rpk.read_described(_text(content)), None)
-        else:
-            self._add_printed(file, content)
-
-    def _add_printed(self, file: str, content: bytes) -> None:
-        """Add the lines of a file that Kafka's tools printed."""
-        nature = survey(_text(content))
-        if nature.first is None:
+        read = read_file(file, content)
+        if read.is_empty:
             self.empty_files.append(file)
-        elif not nature.known:
-            number, text = nature.first
+        if read.unknown is not None:
+            number, text = read.unknown
             place = Location(file, number, text[:LONGEST_SAMPLE])
             self.reject(place, ToolOutput.FILE, None, "the file is not the output of a supported tool")
-        else:
-            group_id = _only_group(nature.noticed_groups) or _group_in_name(file)
-            self._add_lines(file, content, read_lines(_text(content)), group_id)
-
-    def _add_lines(self, file: str, content: bytes, lines: Iterable[Line], file_group: str | None) -> None:
-        undecodable = _undecodable(content)
-        if undecodable is not None:
-            self.undecodable[file] = undecodable
-        for line in lines:
-            self._add(Location(file, line.number, line.text), line.content, file_group)
+        if read.undecodable is not None:
+            self.undecodable[file] = read.undecodable
+        for line in read.lines:
+            self._add(Location(file, line.number, line.text), line.content, read.group_id)
 
     def reject(self, place: Location, kind: ToolOutput, group_id: str | None, reason: str) -> None:
         """Reject a line with a reason."""
@@ -430,14 +399,6 @@ def _why_no_member(owner: str) -> str:
     )
 
 
-def _only_group(groups: set[str]) -> str | None:
-    return next(iter(groups)) if len(groups) == 1 else None
-
-
-def _group_in_name(file: str) -> str | None:
-    return _REPORT_SUFFIX.sub("", _TEXT_SUFFIX.sub("", file)) or None
-
-
 def partitions_by_owner(lines: Lines) -> dict[tuple[str, str], list[TopicPartition]]:
     """Return the partitions of each member, by group and id, that the rows of offsets show."""
     owned: defaultdict[tuple[str, str], list[TopicPartition]] = defaultdict(list)
@@ -445,30 +406,3 @@ def partitions_by_owner(lines: Lines) -> dict[tuple[str, str], list[TopicPartiti
         if offset.member_id is not None:
             owned[group_id, offset.member_id].append((topic, partition))
     return dict(owned)
-
-
-def _text(content: bytes) -> io.TextIOWrapper:
-    """Decode a file line by line; PowerShell's ``>`` writes UTF-16."""
-    # Only "\n" ends a line: a client.id may contain the other characters at which Python splits lines.
-    return io.TextIOWrapper(io.BytesIO(content), _encoding(content), errors="replace", newline="\n")
-
-
-def _encoding(content: bytes) -> str:
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    # Without its mark: in what the tools print, most characters are of ASCII, one byte of which is zero.
-    start = content[:_ENCODING_SAMPLE]
-    for nth, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if start[nth::2].count(0) > len(start) // 4 > start[1 - nth :: 2].count(0):
-            return encoding
-    return "utf-8-sig"
-
-
-def _undecodable(content: bytes) -> int | None:
-    """Return the number of the first line that is not in the encoding of its file."""
-    encoding = _encoding(content)
-    try:
-        content.decode(encoding)
-    except UnicodeDecodeError as problem:
-        return content[: problem.start].decode(encoding, "replace").count("\n") + 1
-    return None
