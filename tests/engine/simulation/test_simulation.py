@@ -13,6 +13,7 @@ from rebalance_sim.api import simulate as simulate_all
 from rebalance_sim.engine.groups.group_batches import collect_members
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.simulation import simulations as of_simulations
+from rebalance_sim.engine.simulation.rows import FirstSteps
 from rebalance_sim.engine.simulation.simulations import Simulations
 from rebalance_sim.engine.simulation.variations import variations
 from rebalance_sim.engine.tables.inputs import REASON, fit, rejected, usable
@@ -549,6 +550,20 @@ def test_figures_of_the_rolling_restart(simulated: dict[str, list[Row]]) -> None
         rows.sort(key=lambda row: row["number"])
         assert [row["number"] for row in rows] == list(range(len(rows)))
         assert [row["at_ms"] for row in rows] == sorted(row["at_ms"] for row in rows)
+
+
+@pytest.mark.scale
+def test_first_steps_are_those_of_whole_timelines(
+    fleet: tuple[DataFrame, DataFrame], simulate: Simulations, simulated: dict[str, list[Row]]
+) -> None:
+    wanted: dict[Any, list[Row]] = {}
+    for row in sorted(simulated["timeline"], key=lambda row: row["number"]):
+        if row["kind"] in ("EVENT", "REVOKED"):
+            wanted.setdefault((key(row), row["strategy"]), []).append(row)
+    first = sorted((row for rows in wanted.values() for row in rows[:5]), key=str)
+    found = results(replace(simulate, first_steps=FirstSteps(("EVENT", "REVOKED"), 5))(fleet[1]))
+    assert found == simulated | {"timeline": first}
+    assert any(len(rows) > 5 for rows in wanted.values())
 
 
 @pytest.mark.scale
