@@ -71,7 +71,7 @@ def _moved(record_partitions: DataFrame) -> DataFrame:
 
 
 def _moved_by(growth: DataFrame) -> DataFrame:
-    """Return how many keys of each topic move: of its clients, the figures of the one whose keys move most."""
+    """Return the figures of the client of each topic whose keys move most."""
     figures = ("partitions", "partitions_after", "keys", "keys_moved")
     most = f"max_by(struct({', '.join(figures)}), struct(keys_moved, client)) AS most"
     return growth.where("keys_moved > 0").groupBy(*_TOPIC).agg(F.expr(most)).select(*_TOPIC, "most.*")

@@ -286,7 +286,7 @@ class FirstSteps:
     count: int
 
     def of(self, fields: Mapping[str, Ints]) -> Ints:
-        """Return the places of these steps among those of timelines, which are sorted by group."""
+        """Return the places of these steps among all steps of timelines, which are sorted by group."""
         wanted = np.flatnonzero(np.isin(fields["subject"], [Subject[kind] for kind in self.kinds]))
         groups = fields["group"][wanted]
         return wanted[np.arange(len(wanted)) - np.searchsorted(groups, groups) < self.count]

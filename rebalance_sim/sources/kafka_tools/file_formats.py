@@ -19,7 +19,7 @@ _TEXT_SUFFIX = re.compile(r"\.(?:txt|log|out)$", re.IGNORECASE)
 _REPORT_SUFFIX = re.compile(r"(?:^|[._-])(?:members|offsets|state)(?:[._-]verbose)?$", re.IGNORECASE)
 
 
-class ReadFile(NamedTuple):
+class CapturedFile(NamedTuple):
     """What a file holds."""
 
     lines: Iterable[Line] = ()
@@ -32,7 +32,7 @@ class ReadFile(NamedTuple):
     """The number of the first line that is not in the encoding of the file."""
 
 
-def read_file(file: str, content: bytes) -> ReadFile:
+def read_file(file: str, content: bytes) -> CapturedFile:
     r"""Read a file as the output of the tool that printed it.
 
     >>> next(iter(read_file("ends.txt", b"orders:0:42\n").lines)).content
@@ -45,14 +45,14 @@ def read_file(file: str, content: bytes) -> ReadFile:
         content = content.replace(b"\r", b"\n")
     beginning = _text(content).read(_BEGINNING)
     if is_json(beginning):
-        return ReadFile(read_json(_text(content).read()), undecodable=_undecodable(content))
+        return CapturedFile(read_json(_text(content).read()), undecodable=_undecodable(content))
     if rpk.is_described(beginning.split("\n")):
-        return ReadFile(rpk.read_described(_text(content)), undecodable=_undecodable(content))
+        return CapturedFile(rpk.read_described(_text(content)), undecodable=_undecodable(content))
     nature = survey(_text(content))
     if not nature.known:
-        return ReadFile(is_empty=nature.first is None, unknown=nature.first)
+        return CapturedFile(is_empty=nature.first is None, unknown=nature.first)
     group_id = _only_group(nature.noticed_groups) or _group_in_name(file)
-    return ReadFile(read_lines(_text(content)), group_id, undecodable=_undecodable(content))
+    return CapturedFile(read_lines(_text(content)), group_id, undecodable=_undecodable(content))
 
 
 def _only_group(groups: set[str]) -> str | None:
